@@ -1,0 +1,170 @@
+"""The public description of the table that all parties hold rows of.
+
+The consortium writes it, every party approves it, and everybody may read it: so domains (categories, bounds) come
+from code books and clinical limits, never from anybody's rows. A domain read off the data is itself a release, and
+the commonest hole in published private synthesizers.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+
+class Strict(BaseModel):
+    """Unknown keys are refused: a misspelt privacy setting must never fall back to a default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def digest_of(value: Any) -> str:
+    """SHA-256 of the canonical JSON text: the same on every machine, whatever the file's layout was."""
+    text = json.dumps(value, sort_keys=False, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class _Column(Strict):
+    description: str = Field("", description="What the column means, for people.")
+    missing: bool = Field(False, description="Whether cells may be empty. An empty cell elsewhere is a data error.")
+
+
+class Categorical(_Column):
+    """One of a declared list of labels."""
+
+    kind: Literal["categorical"] = "categorical"
+    categories: list[str] = Field(min_length=1, description="Every label that may occur, in a fixed public order.")
+    other: str | None = Field(
+        None, description="A label that stands for every undeclared value. Without it such a value is a data error."
+    )
+
+    @field_validator("categories", mode="before")
+    @classmethod
+    def _as_text(cls, value: Any) -> Any:
+        # YAML reads `0` as a number and `no` as a boolean; labels are text.
+        return [str(item) for item in value] if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Categorical:
+        if len(set(self.labels)) != len(self.labels):
+            raise ValueError("categories (with 'other') must be distinct; remove the repeated label")
+        return self
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels by code; `other` is the last one."""
+        return self.categories + ([self.other] if self.other is not None else [])
+
+
+class Boolean(_Column):
+    """Yes or no."""
+
+    kind: Literal["boolean"] = "boolean"
+    false: str = Field("False", description="How 'no' is written in the files.")
+    true: str = Field("True", description="How 'yes' is written in the files.")
+
+    @field_validator("false", "true", mode="before")
+    @classmethod
+    def _as_text(cls, value: Any) -> Any:
+        return str(value)
+
+    @property
+    def labels(self) -> list[str]:
+        return [self.false, self.true]
+
+
+class Integer(_Column):
+    """A whole number within public bounds."""
+
+    kind: Literal["integer"] = "integer"
+    min: int = Field(description="Smallest value that may occur (public).")
+    max: int = Field(description="Largest value that may occur (public).")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Integer:
+        if self.min > self.max:
+            raise ValueError(f"min {self.min} is above max {self.max}; swap them")
+        return self
+
+
+class Continuous(_Column):
+    """A real number within public bounds, written with a fixed number of decimals."""
+
+    kind: Literal["continuous"] = "continuous"
+    min: float = Field(description="Smallest value that may occur (public).", allow_inf_nan=False)
+    max: float = Field(description="Largest value that may occur (public).", allow_inf_nan=False)
+    decimals: int = Field(2, ge=0, le=12, description="Digits after the point in the synthetic table.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Continuous:
+        if self.min >= self.max:
+            raise ValueError(f"min {self.min} is not below max {self.max}; a constant needs no column")
+        return self
+
+
+class Datetime(_Column):
+    """A point in time within public bounds."""
+
+    kind: Literal["datetime"] = "datetime"
+    min: dt.datetime = Field(description="Earliest time that may occur (public), ISO 8601 without zone.")
+    max: dt.datetime = Field(description="Latest time that may occur (public), ISO 8601 without zone.")
+    precision: Literal["day", "hour", "minute", "second"] = Field("day", description="Finest unit that is kept.")
+    format: str = Field("%Y-%m-%d", description="How the files write it, in strptime's notation.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Datetime:
+        if self.min.tzinfo is not None or self.max.tzinfo is not None:
+            raise ValueError("min and max must carry no time zone; convert to one zone and leave it out")
+        if self.min > self.max:
+            raise ValueError(f"min {self.min} is after max {self.max}; swap them")
+        return self
+
+
+class Identifier(_Column):
+    """A name, number or key of a person. It is never encoded, counted, trained on or sent."""
+
+    kind: Literal["identifier"] = "identifier"
+
+
+Column = Annotated[
+    Categorical | Boolean | Integer | Continuous | Datetime | Identifier, Field(discriminator="kind")
+]
+DiscreteColumn = Categorical | Boolean
+NumericColumn = Integer | Continuous | Datetime
+
+
+class Schema(Strict):
+    """Columns in order, the target, and how the files spell an empty cell."""
+
+    columns: dict[str, Column] = Field(min_length=1, description="Column name to its public domain, in order.")
+    target: str | None = Field(None, description="The column a model would predict; utility is measured on it.")
+    missing_values: list[str] = Field(
+        ["", "NA", "NaN", "null"], description="Cell texts that mean 'empty' in every column."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Schema:
+        if not self.released:
+            raise ValueError("every column is an identifier, so nothing could be synthesized; declare another kind")
+        if self.target is not None and self.target not in self.released:
+            raise ValueError(f"target '{self.target}' is not among the released columns: {', '.join(self.released)}")
+        return self
+
+    @property
+    def released(self) -> dict[str, Categorical | Boolean | Integer | Continuous | Datetime]:
+        """All columns but the identifiers, in order."""
+        return {name: c for name, c in self.columns.items() if not isinstance(c, Identifier)}
+
+    @property
+    def discrete(self) -> dict[str, DiscreteColumn]:
+        return {name: c for name, c in self.columns.items() if isinstance(c, Categorical | Boolean)}
+
+    @property
+    def numeric(self) -> dict[str, NumericColumn]:
+        return {name: c for name, c in self.columns.items() if isinstance(c, Integer | Continuous | Datetime)}
+
+    def digest(self) -> str:
+        return digest_of(self.model_dump(mode="json"))
