@@ -19,7 +19,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
@@ -39,7 +38,9 @@ class Ask:
 
     arrays: Arrays = field(default_factory=dict)  # weights, encodings; empty for counting queries
     options: dict[str, Scalar] = field(default_factory=dict)  # phase, columns, steps
-    combine: Literal["sum", "gather"] = "sum"  # "gather": the aggregator sees each answer, so each must be private alone
+    combine: Literal["sum", "gather"] = (
+        "sum"  # "gather": the aggregator sees each answer, so each must be private alone
+    )
     only: dict[str, Arrays] = field(default_factory=dict)  # extra arrays for one party (vertical plans)
 
 
@@ -94,9 +95,9 @@ class Synthesizer(Inquiry):
     def restore(self, state: Arrays) -> None:
         """Continue from `state`."""
 
+    @abstractmethod
     def progress(self) -> tuple[int, int]:
         """Asks absorbed and asks in all, for people who wait."""
-        raise NotImplementedError
 
     def losses(self) -> dict[str, float]:
         """Latest losses for display; computed from released quantities only."""

@@ -129,9 +129,7 @@ class Identifier(_Column):
     kind: Literal["identifier"] = "identifier"
 
 
-Column = Annotated[
-    Categorical | Boolean | Integer | Continuous | Datetime | Identifier, Field(discriminator="kind")
-]
+Column = Annotated[Categorical | Boolean | Integer | Continuous | Datetime | Identifier, Field(discriminator="kind")]
 DiscreteColumn = Categorical | Boolean
 NumericColumn = Integer | Continuous | Datetime
 

@@ -1,0 +1,182 @@
+"""What a consortium agrees to do: one document, approved by each party by its digest.
+
+Everything privacy depends on is written here, so both sides compute noise, sampling rates and step counts from the
+plan alone: the aggregator cannot ask for less noise, and a party's table cannot leak through a batch size.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from synth.errors import PlanError, SchemaError
+from synth.schema import Schema, Strict, digest_of
+from synth.synthesizers import Settings
+
+Mode = Literal["masked", "ckks", "plain"]
+
+
+class Party(Strict):
+    """An institution that takes part."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,30}$", description="Short lower-case name, unique in the plan.")
+    rows: int = Field(
+        ge=2,
+        description="Public row count for rates, steps and weights. Declared by the party, rounded as it likes; "
+        "the true count is data and is never used for them.",
+    )
+
+
+class Privacy(Strict):
+    """The budget every party spends on this plan: add or remove one row at one party."""
+
+    epsilon: float = Field(gt=0, le=100, description="Upper bound of the privacy loss ε, over everything released.")
+    delta: float = Field(gt=0, lt=1, description="Probability δ of a larger loss; well below 1 / number of rows.")
+    statistics_share: float = Field(
+        0.1, gt=0, lt=1, description="Part of the budget (in zCDP's ρ) for the histogram that encodings are fitted on."
+    )
+    noise: Literal["shared", "local"] = Field(
+        "shared",
+        description="Counts: each party adds a share of the noise and only the secure sum is private enough to open, "
+        "or each adds all of it and trusts nobody.",
+    )
+
+
+class SecureSum(Strict):
+    """How sums are formed without showing anybody's summand."""
+
+    statistics: Mode = Field("ckks", description="For counts: encrypted under the parties' key, masked, or plain.")
+    updates: Mode = Field("masked", description="For model updates: masked, encrypted, or plain.")
+    minimum_parties: int | None = Field(
+        None, ge=1, description="Fewest parties whose sum may be opened. Default: all of them."
+    )
+    colluders: int = Field(
+        1, ge=0, description="Parties that may pool what they know with the aggregator without weakening the noise."
+    )
+
+
+class StatisticsSettings(Strict):
+    """The one histogram release that encodings, conditions and quantiles are fitted on."""
+
+    bins: int = Field(128, ge=2, le=4096, description="Cells per numeric column over its declared bounds.")
+
+
+class Output(Strict):
+    """The synthetic table."""
+
+    rows: int | None = Field(None, ge=1, description="Rows to draw. Default: the sum of the declared row counts.")
+    formats: list[Literal["csv", "parquet"]] = Field(["csv", "parquet"], min_length=1, description="Files to write.")
+
+
+class Plan(Strict):
+    """A synthesis run, in full."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$", description="Name of the run.")
+    parties: list[Party] = Field(min_length=1, description="Everybody who takes part, with declared row counts.")
+    table: Schema = Field(alias="schema", description="The public schema, inline or as a path beside the plan.")
+    synthesizer: Settings = Field(description="Model family and its settings.")
+    privacy: Privacy | Literal["none"] = Field(description="The budget, or the word 'none' for public data only.")
+    statistics: StatisticsSettings = Field(default_factory=StatisticsSettings, description="The encoding histogram.")
+    secure_sum: SecureSum = Field(default_factory=SecureSum, description="How sums are kept from the aggregator.")
+    output: Output = Field(default_factory=Output, description="The synthetic table to write.")
+    profile: Literal["rigorous", "faithful"] = Field(
+        "rigorous",
+        description="'rigorous' is sound end to end. 'faithful' repeats the published protocol with its gaps, for "
+        "benchmarks on public data; its ε is nominal.",
+    )
+
+    @model_validator(mode="after")
+    def _sound(self) -> Plan:
+        names = [party.name for party in self.parties]
+        if len(set(names)) != len(names):
+            raise ValueError("party names must be distinct; rename the repeated one")
+        self._check_privacy()
+        self._check_secure_sum()
+        return self
+
+    def _check_privacy(self) -> None:
+        if self.privacy == "none":
+            return
+        rows = sum(party.rows for party in self.parties)
+        if self.privacy.delta >= 1 / rows:
+            raise ValueError(
+                f"privacy.delta {self.privacy.delta:g} is not below 1/rows = {1 / rows:.2g}: that would permit "
+                f"publishing somebody's row outright. Use {rows**-1.5:.1g} or less"
+            )
+
+    def _check_secure_sum(self) -> None:
+        total, minimum, colluders = len(self.parties), self.minimum_parties, self.secure_sum.colluders
+        if minimum > total:
+            raise ValueError(f"secure_sum.minimum_parties {minimum} is more than the {total} parties of the plan")
+        if minimum < 2 and (self.secure_sum.statistics, self.secure_sum.updates) != ("plain", "plain"):
+            raise ValueError(
+                "a sum over one party hides nothing: with one party set secure_sum to "
+                "{statistics: plain, updates: plain, colluders: 0}, else raise minimum_parties to 2 or more"
+            )
+        if colluders >= minimum:
+            raise ValueError(
+                f"secure_sum.colluders {colluders} must be fewer than the {minimum} parties whose sum may be opened"
+            )
+        if self.secure_sum.statistics == "plain" and self.shares_noise:
+            raise ValueError(
+                "secure_sum.statistics 'plain' shows the aggregator each party's counts with only a share of the "
+                "noise; set privacy.noise to 'local', or use 'ckks' or 'masked'"
+            )
+
+    @property
+    def minimum_parties(self) -> int:
+        return self.secure_sum.minimum_parties or len(self.parties)
+
+    @property
+    def noisy_parties(self) -> int:
+        """Parties whose noise is surely in an opened sum and unknown to the adversary; the shares are cut for these."""
+        return self.minimum_parties - self.secure_sum.colluders if self.shares_noise else 1
+
+    @property
+    def shares_noise(self) -> bool:
+        return self.privacy != "none" and self.privacy.noise == "shared" and len(self.parties) > 1
+
+    @property
+    def rows(self) -> int:
+        """Rows of the synthetic table."""
+        return self.output.rows or sum(party.rows for party in self.parties)
+
+    def party(self, name: str) -> Party:
+        return next(party for party in self.parties if party.name == name)
+
+    def share(self, name: str) -> float:
+        """A party's public weight in averages; the shares of all parties sum to 1."""
+        return self.party(name).rows / sum(party.rows for party in self.parties)
+
+    def digest(self) -> str:
+        return digest_of(self.model_dump(mode="json", by_alias=True))
+
+
+def parse_plan(content: Any) -> Plan:
+    """A plan from parsed YAML or JSON; every mistake becomes one sentence with its place."""
+    try:
+        return Plan.model_validate(content)
+    except ValidationError as error:
+        raise PlanError(_sentences("plan", error)) from None
+
+
+def parse_schema(content: Any) -> Schema:
+    try:
+        return Schema.model_validate(content)
+    except ValidationError as error:
+        raise SchemaError(_sentences("schema", error)) from None
+
+
+def _sentences(document: str, error: ValidationError) -> str:
+    items = error.errors(include_url=False, include_context=False)
+    lines = []
+    for item in items:
+        if item["type"] == "literal_error" and len(items) > 1 and item["loc"][-1] == "literal['none']":
+            continue  # the other arm of `privacy: Privacy | "none"`; the Privacy arm says what is wrong
+        place = ".".join(str(part) for part in item["loc"] if part != "Privacy") or "whole document"
+        reason = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "extra_forbidden":
+            reason = "unknown key; remove it or check its spelling (`fedsynth schema export` lists every key)"
+        lines.append(f"{document}, {place}: {reason}.")
+    return " ".join(lines)
