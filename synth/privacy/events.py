@@ -25,8 +25,8 @@ class CountNoise:
 
     A row lies in at most one cell of each histogram, so adding it changes at most `queries` cells, each by 1.
     Every cell carries independent Skellam noise (the difference of two Poisson variables of mean
-    `variance`/2). `variance` counts only noise the adversary does not know: for trust "shared" the noise of the
-    honest parties together (nobody sees less than the secure sum), for trust "local" the noise that this party
+    `variance`/2). `variance` counts only noise the adversary does not know: for trust "shared" that of the
+    honest parties together (nobody sees less than the secure sum), for trust "local" what this party
     added by itself.
     """
 
