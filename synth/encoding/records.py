@@ -1,0 +1,183 @@
+"""A party's rows as numbers, checked against the public schema, and back.
+
+This is the only place where cells become numbers, so everything behind it may rely on the schema: a code is a declared
+label, a number lies within its bounds at its declared precision. Anything else is refused here. What is wrong is
+described by column and row number only, never by a cell, and a `DataError` stays with the party whose rows these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from synth.encoding.cell_text import Flaw, read_labels, read_numbers, read_times, time_texts
+from synth.encoding.scales import EXACT, Floats, scale_of
+from synth.errors import DataError, SchemaError
+from synth.schema import Boolean, Categorical, Datetime, Integer, NumericColumn, Schema
+
+Values = npt.NDArray[np.int64] | Floats
+Indices = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice
+FIRST_ROW = 2  # row numbers are those of a file with a header, as editors and spreadsheets count: the header is row 1
+SHOWN_ROWS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Columns in schema order, identifiers left out.
+
+    Discrete columns hold int64 codes (position of the label; len(labels) for a missing cell), numeric columns float64
+    (NaN for a missing cell; times in seconds since the lowest one).
+    """
+
+    columns: dict[str, Values]
+
+    def __post_init__(self) -> None:
+        if len({len(values) for values in self.columns.values()}) != 1:
+            raise ValueError("columns of Records must exist and be equally long")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def take(self, indices: Indices) -> Records:
+        return Records({name: values[indices] for name, values in self.columns.items()})
+
+    @staticmethod
+    def concat(parts: Sequence[Records]) -> Records:
+        names = parts[0].columns
+        return Records({name: np.concatenate([part.columns[name] for part in parts]) for name in names})
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One way in which one column does not fit. `rows` are the first few row numbers (the header is row 1)."""
+
+    column: str
+    what: str
+    remedy: str
+    cells: int = 0
+    rows: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        where = ""
+        if self.cells:
+            more = ", …" if self.cells > len(self.rows) else ""
+            where = f" in {self.cells} cell(s), rows {', '.join(map(str, self.rows))}{more}"
+        return f"column '{self.column}': {self.what}{where}; {self.remedy}"
+
+
+class Codec:
+    """Frames (text as read from CSV, or typed as read from Parquet) to records and back, under one schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        for name, column in schema.released.items():
+            if isinstance(column, Categorical | Boolean):
+                _check_labels(name, column.labels, schema.missing_values)
+            else:
+                _check_number(name, column)
+
+    def encode(self, frame: pd.DataFrame) -> Records:
+        """The rows as records; raises `DataError` listing every problem."""
+        columns, problems = self._read(frame)
+        if problems:
+            raise DataError(
+                "the rows do not fit the schema (row 1 is the header): " + "; ".join(map(str, problems)) + "."
+            )
+        return Records(columns)
+
+    def problems(self, frame: pd.DataFrame) -> list[Problem]:
+        """Everything that keeps `encode` from accepting the frame, for the party's own eyes."""
+        return self._read(frame)[1]
+
+    def decode(self, records: Records) -> pd.DataFrame:
+        """A frame with labels, numbers at declared precision and times written in the declared format."""
+        return pd.DataFrame(
+            {name: self._written(name, records.columns[name]) for name in self.schema.released}, copy=False
+        )
+
+    def _read(self, frame: pd.DataFrame) -> tuple[dict[str, Values], list[Problem]]:
+        header = [str(name) for name in frame.columns]
+        problems = _header_problems(self.schema, header)
+        columns: dict[str, Values] = {}
+        for name in self.schema.released:
+            if header.count(name) == 1:
+                columns[name], flaws = self._read_column(name, frame.iloc[:, header.index(name)])
+                problems += _located(name, flaws)
+        return columns, problems
+
+    def _read_column(self, name: str, cells: pd.Series) -> tuple[Values, list[Flaw]]:
+        column, empty_texts = self.schema.released[name], self.schema.missing_values
+        if isinstance(column, Categorical | Boolean):
+            return read_labels(cells, column, empty_texts)
+        if isinstance(column, Datetime):
+            return read_times(cells, column, empty_texts)
+        return read_numbers(cells, column, empty_texts)
+
+    def _written(self, name: str, values: Values) -> pd.Series:
+        column = self.schema.released[name]
+        if isinstance(column, Categorical | Boolean):
+            return pd.Series(pd.array([*column.labels, None], dtype="str").take(values.astype(np.int64)))
+        numbers = scale_of(column).snap(values.astype(np.float64))
+        if isinstance(column, Datetime):
+            return time_texts(numbers, column)
+        if isinstance(column, Integer):
+            return pd.Series(numbers).astype("Int64" if column.missing else "int64")
+        return pd.Series(numbers)
+
+
+def _located(name: str, flaws: Iterable[Flaw]) -> list[Problem]:
+    found = []
+    for flaw in flaws:
+        positions = np.flatnonzero(flaw.bad)
+        if len(positions):
+            rows = tuple(int(position) + FIRST_ROW for position in positions[:SHOWN_ROWS])
+            found.append(Problem(name, flaw.what, flaw.remedy, cells=len(positions), rows=rows))
+    return found
+
+
+def _header_problems(schema: Schema, header: list[str]) -> list[Problem]:
+    problems = [
+        Problem(name, "is missing from the file", "add it, or take it out of the schema")
+        for name in schema.released
+        if name not in header
+    ]
+    if problems and len(header) == 1 and len(schema.columns) > 1:
+        return [
+            Problem(
+                header[0],
+                f"is the only one, where the schema has {len(schema.columns)}",
+                "check the file's separator and that it has a header",
+            )
+        ]
+    for name in dict.fromkeys(header):
+        if name not in schema.columns:
+            problems.append(Problem(name, "is not in the schema", "remove it, or declare it (as an identifier)"))
+        elif header.count(name) > 1:
+            problems.append(Problem(name, "occurs more than once", "keep one of them"))
+    return problems
+
+
+def _check_labels(name: str, labels: list[str], empty_texts: list[str]) -> None:
+    if len(set(labels)) != len(labels):
+        raise SchemaError(f"column '{name}': two labels are the same; make them distinct.")
+    if both := sorted(set(labels) & set(empty_texts)):
+        raise SchemaError(
+            f"column '{name}': {both} is a label and also listed in missing_values; remove it from one of them."
+        )
+
+
+def _check_number(name: str, column: NumericColumn) -> None:
+    scale = scale_of(column, name)
+    if not isinstance(column, Datetime) or scale.highest > EXACT:
+        return
+    probes = np.unique(scale.snap(np.array([scale.lowest, scale.lowest + scale.step, scale.highest])))
+    again, flaws = read_times(time_texts(probes, column), column, [])
+    if any(flaw.bad.any() for flaw in flaws) or not np.array_equal(again, probes):
+        raise SchemaError(
+            f"column '{name}': the format '{column.format}' cannot write every {column.precision} between min and "
+            "max so that it can be read back; add the missing parts (no time zone) or declare a coarser precision."
+        )
