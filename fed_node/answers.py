@@ -1,0 +1,134 @@
+"""Answers that were given once, kept so that the same question gets the same answer and is charged once.
+
+An answer is stored before it is sealed and sent. If the party is killed anywhere, a repeated ask finds either the
+stored answer (sent again, freshly sealed) or none, and then no answer had left. Beside the answers of a run only its
+latest `local` arrays are kept: no earlier ones are ever needed again.
+
+    <folder>/<run>/000012.local     the party's arrays after ask 12; counts only if 000012.answer exists
+    <folder>/<run>/000012.answer    written last: the moment at which ask 12 is answered
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fed_node.durable import read_durable, sync_folder, write_durably
+from fed_node.errors import AskChanged, StoreDamaged, StoreUnwritable
+from synth.errors import ProtocolError
+from synth.interface import Answer, Arrays
+
+Header = dict[str, Any]  # digest and weight of the answer, whether local arrays belong to it, array names
+RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+@dataclass(frozen=True)
+class AnswerKey:
+    """What an answer is the answer to."""
+
+    run: str
+    sequence: int
+    digest: str  # of the ask as this party received it
+
+    def __post_init__(self) -> None:
+        if not RUN_NAME.fullmatch(self.run):
+            raise ProtocolError("a run's name must be letters, digits, '.', '_' and '-', at most 128 of them")
+        if self.sequence < 0:
+            raise ProtocolError("an ask's sequence number must not be negative")
+
+
+class AnswerStore:
+    """The answers of all unfinished runs in one folder of the party's volume."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, key: AnswerKey) -> tuple[Answer, Arrays] | None:
+        """The stored answer with the local arrays if they are still the latest ({} otherwise); None if unanswered."""
+        path = self._path(key.run, key.sequence)
+        if (stored := _read(path)) is None:
+            return None
+        header, arrays = stored
+        if header["digest"] != key.digest:
+            raise AskChanged(
+                f"run {key.run}, ask {key.sequence}: it was answered before, with other content. One answer to each "
+                "number is all that was charged; the aggregator must resume from its checkpoint or start a new run."
+            )
+        is_latest = key.sequence == max(self._answered(key.run))
+        return Answer(arrays, header["weight"]), self._local(header, path) if is_latest else {}
+
+    def put(self, key: AnswerKey, answer: Answer, local: Arrays) -> None:
+        """Store durably. An ask that has its answer keeps it: that one may have left already."""
+        if self.get(key) is not None:
+            return
+        path = self._path(key.run, key.sequence)
+        header = {"digest": key.digest, "weight": float(answer.weight), "has_local": bool(local)}
+        if local:
+            write_durably(path.with_suffix(".local"), _packed({}, local))
+        write_durably(path, _packed(header, answer.arrays))
+        for older in path.parent.glob("*.local"):
+            if int(older.stem) < key.sequence:
+                older.unlink(missing_ok=True)
+
+    def latest_local(self, run: str) -> Arrays:
+        """The party's own arrays after the last answered ask of the run; {} before the first."""
+        path = self._path(run, max(self._answered(run), default=0))
+        stored = _read(path)
+        return {} if stored is None else self._local(stored[0], path)
+
+    def forget(self, run: str) -> None:
+        """Remove everything of a finished run."""
+        folder = self._folder(run)
+        if not folder.exists():
+            return
+        try:
+            shutil.rmtree(folder)
+            sync_folder(self.folder)
+        except OSError as error:
+            raise StoreUnwritable(
+                f"cannot remove {folder}: {error.strerror}. Make the volume writable, then try again."
+            ) from error
+
+    def _local(self, header: Header, path: Path) -> Arrays:
+        if not header["has_local"]:
+            return {}
+        stored = _read(path.with_suffix(".local"))
+        if stored is None:
+            raise StoreDamaged(
+                f"the local arrays beside {path} are missing, so the run cannot go on from there. Restore the volume "
+                "from a backup, or start a new run."
+            )
+        return stored[1]
+
+    def _answered(self, run: str) -> list[int]:
+        return [int(path.stem) for path in self._folder(run).glob("*.answer")]
+
+    def _path(self, run: str, sequence: int) -> Path:
+        return self._folder(run) / f"{sequence:06d}.answer"
+
+    def _folder(self, run: str) -> Path:
+        return self.folder / AnswerKey(run, 0, "").run
+
+
+def _packed(header: Header, arrays: Arrays) -> bytes:
+    """One line of JSON, then an .npz without pickle; arrays are numbered there, as their names are free text."""
+    body = io.BytesIO()
+    np.savez(body, *arrays.values(), allow_pickle=False)
+    return json.dumps({**header, "names": list(arrays)}).encode() + b"\n" + body.getvalue()
+
+
+def _read(path: Path) -> tuple[Header, Arrays] | None:
+    """Header and arrays of a stored file, None if there is none; its checksum was right, so its form is ours."""
+    if (content := read_durable(path)) is None:
+        return None
+    line, _, body = content.partition(b"\n")
+    header: Header = json.loads(line)
+    with np.load(io.BytesIO(body), allow_pickle=False) as stored:
+        return header, {name: stored[f"arr_{place}"] for place, name in enumerate(header["names"])}

@@ -1,0 +1,162 @@
+"""What a ledger's entries add up to: for each run what was reserved and what was charged.
+
+The book is a function of the entries alone. It is built again whenever a ledger is opened, so there is no second
+record of what was spent that could disagree with the first.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fed_node.chain import Link
+from fed_node.tally import Tally, tally_of
+from synth.privacy.accounting import Spent
+from synth.privacy.events import Event, from_dict, to_dict
+
+Kind = Literal["open", "budget", "reserve", "charge", "release"]
+DELTA_WITHOUT_BUDGET = 1e-6  # only what simulations on public rows print depends on it
+UNBOUNDED = "unbounded"  # JSON has no infinity
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What all runs together may spend on a dataset: `epsilon` at `delta`."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0 and 0 < self.delta < 1):
+            raise ValueError(f"a budget needs ε above 0 and δ between 0 and 1, got {self.epsilon} and {self.delta}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger. `cumulative` bounds everything spent up to and including it, over all runs.
+
+    Entries "open" and "budget" set dataset and budget, "reserve" and "release" frame a run, "charge" spends.
+    `time` is for people; nothing is decided by it.
+    """
+
+    kind: Kind
+    time: str  # UTC, ISO 8601
+    cumulative: Spent
+    dataset: str = ""
+    budget: Budget | None = None
+    run: str = ""
+    plan_digest: str = ""
+    sequence: int = -1
+    ask_digest: str = ""
+    events: tuple[Event, ...] = ()
+    number: int = 0
+    hash: str = ""
+
+
+@dataclass
+class Account:
+    """One run: charged never exceeds reserved."""
+
+    plan_digest: str
+    reserved: Tally
+    frame: Entry  # the latest "reserve" or "release"
+    is_open: bool = True
+    charged: Tally = field(default_factory=Counter)
+    charges: dict[int, Entry] = field(default_factory=dict)  # by sequence number
+
+    @property
+    def committed(self) -> Tally:
+        """What this run has spent or may still spend."""
+        return self.reserved if self.is_open else self.charged
+
+
+class Book:
+    """Accounts by run, in the order in which they were opened."""
+
+    def __init__(self) -> None:
+        self.dataset = ""
+        self.budget: Budget | None = None
+        self.accounts: dict[str, Account] = {}
+        self.entries: list[Entry] = []
+
+    def enter(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        match entry.kind:
+            case "open" | "budget":
+                self.dataset, self.budget = entry.dataset, entry.budget
+            case "reserve":
+                account = self.accounts.setdefault(entry.run, Account(entry.plan_digest, tally_of(entry.events), entry))
+                account.is_open, account.frame = True, entry
+            case "charge":
+                account = self.accounts[entry.run]
+                account.charged += tally_of(entry.events)
+                account.charges[entry.sequence] = entry
+            case "release":
+                account = self.accounts[entry.run]
+                account.is_open, account.frame = False, entry
+
+    @property
+    def delta(self) -> float:
+        """The δ at which everything here is composed."""
+        return self.budget.delta if self.budget else DELTA_WITHOUT_BUDGET
+
+    def charged(self) -> Tally:
+        return _sum(account.charged for account in self.accounts.values())
+
+    def committed(self, without: str | None = None) -> Tally:
+        """Everything spent, and everything that open runs may still spend."""
+        return _sum(account.committed for run, account in self.accounts.items() if run != without)
+
+    def reserved(self) -> Tally:
+        """What open runs have not used yet."""
+        return _sum(account.reserved - account.charged for account in self.accounts.values() if account.is_open)
+
+
+def to_body(entry: Entry) -> dict[str, Any]:
+    """The entry as JSON values; number and hash belong to the chain."""
+    body: dict[str, Any] = {"kind": entry.kind, "time": entry.time, "cumulative": spent_to_dict(entry.cumulative)}
+    if entry.kind in ("open", "budget"):
+        budget = entry.budget and {"epsilon": entry.budget.epsilon, "delta": entry.budget.delta}
+        return body | {"dataset": entry.dataset, "budget": budget}
+    body |= {"run": entry.run, "plan_digest": entry.plan_digest, "events": [to_dict(event) for event in entry.events]}
+    if entry.kind == "charge":
+        body |= {"sequence": entry.sequence, "ask_digest": entry.ask_digest}
+    return body
+
+
+def from_link(link: Link) -> Entry:
+    body = dict(link.body)
+    budget = body.pop("budget", None)
+    return Entry(
+        cumulative=_spent_from(body.pop("cumulative")),
+        budget=budget and Budget(**budget),
+        events=tuple(from_dict(event) for event in body.pop("events", [])),
+        number=link.number,
+        hash=link.hash,
+        **body,
+    )
+
+
+def utc_now() -> str:
+    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+
+
+def spent_to_dict(spent: Spent) -> dict[str, Any]:
+    epsilon = spent.epsilon if math.isfinite(spent.epsilon) else UNBOUNDED
+    return {"epsilon": epsilon, "delta": spent.delta, "method": spent.method}
+
+
+def _spent_from(body: dict[str, Any]) -> Spent:
+    epsilon = math.inf if body["epsilon"] == UNBOUNDED else body["epsilon"]
+    return Spent(epsilon, body["delta"], body["method"])
+
+
+def _sum(tallies: Iterable[Tally]) -> Tally:
+    total: Tally = Counter()
+    for tally in tallies:
+        total += tally
+    return total

@@ -1,0 +1,113 @@
+"""Reading a party's ledger, without disturbing the worker that writes it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+from fed_node.book import Book, Budget, Entry, from_link, spent_to_dict
+from fed_node.chain import Chain
+from fed_node.errors import StoreDamaged
+from fed_node.tally import events_of
+from synth.errors import InputError, PrivacyError
+from synth.privacy.accounting import Spent, compose
+from synth.privacy.events import Event
+
+
+class LedgerView:
+    """The ledger as it stood when it was opened: every entry on the disk was checked before it was used."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise InputError(f"there is no ledger at {path}; it is made when the party first runs.")
+        self._open(Chain(path, write=False))
+
+    def _open(self, chain: Chain) -> None:
+        self._guard = threading.RLock()
+        self._chain = chain
+        self._book: Book | None = None
+        with ExitStack() as on_failure:
+            on_failure.callback(self.close)
+            self._current()
+            on_failure.pop_all()
+
+    @property
+    def dataset(self) -> str:
+        return self._current().dataset
+
+    @property
+    def budget(self) -> Budget | None:
+        return self._current().budget
+
+    @property
+    def head(self) -> str:
+        """Hash of the last entry; in a certificate it proves later that nothing was cut off."""
+        return self._chain.head
+
+    def history(self) -> list[Entry]:
+        with self._guard:
+            return list(self._current().entries)
+
+    def events(self, run: str | None = None) -> list[Event]:
+        """What was charged so far, by all runs or by one; steps are added up."""
+        with self._guard:
+            book = self._current()
+            if run is None:
+                return events_of(book.charged())
+            account = book.accounts.get(run)
+            return events_of(account.charged) if account else []
+
+    def spent(self, run: str | None = None) -> Spent:
+        """Exact ε of `events`, at the budget's δ."""
+        return compose(self.events(run), self._current().delta)
+
+    def reserved(self) -> list[Event]:
+        """What open runs have set aside and not used yet."""
+        with self._guard:
+            return events_of(self._current().reserved())
+
+    def committed(self) -> Spent:
+        """ε of everything spent and reserved together: what is held against the budget."""
+        with self._guard:
+            book = self._current()
+            return compose(events_of(book.committed()), book.delta)
+
+    def verify(self) -> int:
+        """Check the chain on the disk again: how many entries hold; `StoreDamaged` names the first that does not."""
+        with self._guard:
+            return len(self._chain.read())
+
+    def to_json(self) -> str:
+        """Everything, for auditors and other programs."""
+        with self._guard:
+            links = self._chain.read()
+            budget = self.budget and {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
+            content = {
+                "dataset": self.dataset,
+                "budget": budget,
+                "spent": spent_to_dict(self.spent()),
+                "committed": spent_to_dict(self.committed()),
+                "head": self.head,
+                "entries": [{"number": link.number, **link.body, "hash": link.hash} for link in links],
+            }
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+    def close(self) -> None:
+        self._chain.close()
+
+    def _current(self) -> Book:
+        """The book of what is on the disk; read again after a write that failed."""
+        if self._book is None:
+            book = Book()
+            for link in self._chain.read():
+                try:
+                    book.enter(from_link(link))
+                except (PrivacyError, KeyError, TypeError, ValueError) as error:
+                    raise StoreDamaged(
+                        f"{self._chain.path}: entry {link.number} is not one this version writes ({error}). Use the "
+                        "version that wrote it, or restore the file from a backup."
+                    ) from error
+            self._book = book
+        return self._book

@@ -1,0 +1,247 @@
+"""What a ledger lets through, what it refuses, and what it remembers."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fed_node.errors import AskChanged, NotReserved, StoreInUse
+from fed_node.ledger import Budget, Ledger, LedgerView
+from synth.errors import BudgetError, InputError
+from synth.privacy.accounting import compose
+from synth.privacy.events import CountNoise, Event, SampledGaussian, Unaccounted
+
+DELTA = 1e-6
+BUDGET = Budget(epsilon=8.0, delta=DELTA)
+COUNTS = CountNoise(queries=10, variance=4000.0)
+TRAINING = SampledGaussian(sample_rate=0.02, noise_multiplier=1.5, steps=100)
+PLAN = "p" * 64
+
+
+def steps(count: int) -> SampledGaussian:
+    return SampledGaussian(TRAINING.sample_rate, TRAINING.noise_multiplier, count)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.sqlite"
+
+
+def test_a_run_from_reservation_to_release(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    reserved = ledger.reserve("r1", PLAN, [COUNTS, TRAINING])
+    assert reserved.cumulative.epsilon == compose([COUNTS, TRAINING], DELTA).epsilon
+    assert ledger.spent().epsilon == 0
+    ledger.charge("r1", PLAN, 0, "a", [COUNTS])
+    charged = ledger.charge("r1", PLAN, 1, "b", [steps(30)])
+    assert charged.cumulative == reserved.cumulative
+    assert ledger.spent() == compose([COUNTS, steps(30)], DELTA)
+    assert ledger.reserved() == [steps(70)]
+    released = ledger.release("r1")
+    assert released.events == (steps(70),)
+    assert released.cumulative == ledger.spent() == ledger.committed()
+    assert ledger.reserved() == []
+    assert [entry.kind for entry in ledger.history()] == ["open", "reserve", "charge", "charge", "release"]
+
+
+def test_nothing_is_forgotten_by_a_restart(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    ledger.reserve("r1", PLAN, [COUNTS, TRAINING])
+    ledger.charge("r1", PLAN, 0, "a", [COUNTS])
+    before, head = ledger.history(), ledger.head
+    ledger.close()
+    again = Ledger(path, "patients", BUDGET)
+    assert (again.history(), again.head) == (before, head)
+    assert again.reserved() == [TRAINING]
+    assert again.charge("r1", PLAN, 0, "a", [COUNTS]) == before[-1]
+
+
+def test_the_same_ask_is_charged_once(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    assert ledger.reserve("r1", PLAN, [TRAINING]) == ledger.reserve("r1", PLAN, [TRAINING])
+    first = ledger.charge("r1", PLAN, 0, "a", [steps(60)])
+    assert ledger.charge("r1", PLAN, 0, "a", [steps(60)]) == first
+    assert ledger.release("r1") == ledger.release("r1")
+    assert ledger.charge("r1", PLAN, 0, "a", [steps(60)]) == first  # resent after the end: still free
+    assert ledger.events() == [steps(60)]
+    assert len(ledger.history()) == 4
+
+
+def test_another_ask_under_the_same_number_is_refused(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.charge("r1", PLAN, 0, "a", [steps(1)])
+    with pytest.raises(AskChanged, match="ask 0"):
+        ledger.charge("r1", PLAN, 0, "b", [steps(1)])
+    with pytest.raises(AskChanged, match="another plan"):
+        ledger.charge("r1", "q" * 64, 1, "b", [steps(1)])
+    with pytest.raises(AskChanged, match="another plan"):
+        ledger.reserve("r1", PLAN, [steps(3)])
+    assert ledger.events() == [steps(1)]
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        [steps(101)],
+        [COUNTS, COUNTS],
+        [CountNoise(queries=10, variance=3999.0)],
+        [CountNoise(queries=11, variance=4000.0)],
+        [SampledGaussian(0.02, 1.4, 1)],
+        [Unaccounted("exact histogram")],
+    ],
+)
+def test_a_charge_beyond_the_reservation_is_refused(path: Path, cost: list[Event]) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    ledger.reserve("r1", PLAN, [COUNTS, TRAINING])
+    with pytest.raises(BudgetError, match="reservation"):
+        ledger.charge("r1", PLAN, 0, "a", cost)
+    assert ledger.events() == []
+
+
+def test_charges_need_a_reservation(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    with pytest.raises(NotReserved):
+        ledger.charge("r1", PLAN, 0, "a", [])
+    with pytest.raises(NotReserved):
+        ledger.release("r1")
+    ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.release("r1")
+    with pytest.raises(NotReserved, match="ended"):
+        ledger.charge("r1", PLAN, 0, "a", [steps(1)])
+
+
+def test_the_budget_holds_over_all_runs_and_reservations(path: Path) -> None:
+    alone = compose([TRAINING], DELTA).epsilon
+    both = compose([TRAINING, TRAINING], DELTA).epsilon
+    ledger = Ledger(path, "patients", Budget((alone + both) / 2, DELTA))
+    ledger.reserve("r1", PLAN, [TRAINING])
+    with pytest.raises(BudgetError, match=r"budget is"):
+        ledger.reserve("r2", PLAN, [TRAINING])
+    ledger.charge("r1", PLAN, 0, "a", [steps(10)])
+    ledger.release("r1")  # 90 steps are free again
+    ledger.reserve("r2", PLAN, [steps(90)])
+    with pytest.raises(BudgetError):
+        ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.release("r2")
+    ledger.reserve("r1", PLAN, [TRAINING])  # taken up again: the 10 steps it spent are part of its 100
+    assert ledger.reserved() == [steps(90)]
+
+
+def test_a_budget_that_is_exactly_enough_is_enough(path: Path) -> None:
+    ledger = Ledger(path, "patients", Budget(compose([COUNTS, TRAINING], DELTA).epsilon, DELTA))
+    ledger.reserve("r1", PLAN, [TRAINING, COUNTS])
+
+
+def test_no_guarantee_needs_no_budget(path: Path, tmp_path: Path) -> None:
+    leak = Unaccounted("exact category counts")
+    with pytest.raises(BudgetError, match="exact category counts"):
+        Ledger(path, "patients", BUDGET).reserve("r1", PLAN, [leak])
+    free = Ledger(tmp_path / "public.sqlite", "adult", None)
+    free.reserve("r1", PLAN, [leak])
+    assert free.charge("r1", PLAN, 0, "a", [leak]).cumulative.epsilon == float("inf")
+    assert free.spent().epsilon == float("inf")
+    assert json.loads(free.to_json())["spent"]["epsilon"] == "unbounded"
+
+
+def test_a_changed_budget_is_written_down(path: Path) -> None:
+    Ledger(path, "patients", BUDGET).close()
+    Ledger(path, "patients", Budget(9.0, DELTA)).close()
+    ledger = Ledger(path, "patients", Budget(9.0, DELTA))
+    assert [(entry.kind, entry.budget) for entry in ledger.history()] == [
+        ("open", BUDGET),
+        ("budget", Budget(9.0, DELTA)),
+    ]
+
+
+def test_a_ledger_belongs_to_one_dataset(path: Path) -> None:
+    Ledger(path, "patients", BUDGET).close()
+    with pytest.raises(InputError, match="'patients'"):
+        Ledger(path, "claims", BUDGET)
+    Ledger(path, "patients", BUDGET)  # the refusal let go of the lock
+
+
+def test_one_writer_many_readers(path: Path) -> None:
+    with pytest.raises(InputError, match="no ledger"):
+        LedgerView(path)
+    ledger = Ledger(path, "patients", BUDGET)
+    ledger.reserve("r1", PLAN, [TRAINING])
+    with pytest.raises(StoreInUse, match="one writer"):
+        Ledger(path, "patients", BUDGET)
+    view = LedgerView(path)
+    assert view.history() == ledger.history()
+    ledger.charge("r1", PLAN, 0, "a", [steps(1)])  # not disturbed by the reader
+    assert LedgerView(path).events() == [steps(1)]
+    ledger.close()
+    Ledger(path, "patients", BUDGET)
+
+
+def test_the_export_holds_everything_an_auditor_composes(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    ledger.reserve("r1", PLAN, [COUNTS, TRAINING])
+    ledger.charge("r1", PLAN, 0, "a", [COUNTS])
+    export = json.loads(ledger.to_json())
+    assert export["budget"] == {"epsilon": 8.0, "delta": DELTA}
+    assert export["head"] == export["entries"][-1]["hash"]
+    assert export["entries"][-1]["events"] == [
+        {"kind": "count_noise", "queries": 10, "variance": 4000.0, "mechanism": "skellam", "trust": "shared"}
+    ]
+    assert ledger.verify() == 3
+
+
+def test_time_decides_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    ledger.reserve("r1", PLAN, [TRAINING])
+    monkeypatch.setattr("fed_node.ledger.utc_now", lambda: "1970-01-01T00:00:00+00:00")
+    ledger.charge("r1", PLAN, 0, "a", [steps(1)])
+    monkeypatch.setattr("fed_node.ledger.utc_now", lambda: "2999-01-01T00:00:00+00:00")
+    ledger.charge("r1", PLAN, 1, "b", [steps(1)])
+    ledger.close()
+    again = Ledger(path, "patients", BUDGET)
+    assert again.events() == [steps(2)]
+    assert again.verify() == 4
+
+
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["reserve", "charge", "release", "restart"]),
+        st.sampled_from(["r1", "r2", "r3"]),
+        st.integers(0, 3),  # sequence
+        st.integers(1, 70),  # steps
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(actions=ACTIONS)
+def test_recorded_is_never_less_than_spent_nor_more_than_the_budget(
+    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, str, int, int]]
+) -> None:
+    """Whatever is asked in whatever order: cumulative ε bounds the exact one, and the budget bounds both."""
+    path = tmp_path_factory.mktemp("ledger") / "ledger.sqlite"
+    budget = Budget(compose([steps(150)], DELTA).epsilon, DELTA)
+    ledger = Ledger(path, "patients", budget)
+    charged: dict[tuple[str, int], int] = {}
+    for action, run, sequence, count in actions:
+        try:
+            if action == "reserve":
+                ledger.reserve(run, PLAN, [steps(70)])
+            elif action == "charge":
+                ledger.charge(run, PLAN, sequence, "a", [steps(count)])
+                charged.setdefault((run, sequence), count)
+            elif action == "release":
+                ledger.release(run)
+            else:
+                ledger.close()
+                ledger = Ledger(path, "patients", budget)
+        except (BudgetError, NotReserved):
+            pass
+        total = sum(charged.values())
+        assert ledger.events() == ([steps(total)] if total else [])
+        recorded = ledger.history()[-1].cumulative.epsilon
+        assert ledger.spent().epsilon <= recorded * (1 + 1e-12)
+        assert recorded <= budget.epsilon * (1 + 1e-9)
+    ledger.close()
