@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 from synth.errors import PlanError, SchemaError
 from synth.schema import Schema, Strict, digest_of
 from synth.synthesizers import Settings
+from synth.synthesizers.ctgan.settings import CtganSettings
 
 Mode = Literal["masked", "ckks", "plain"]
 
@@ -118,10 +119,10 @@ class Plan(Strict):
             raise ValueError(
                 f"secure_sum.colluders {colluders} must be fewer than the {minimum} parties whose sum may be opened"
             )
-        if self.secure_sum.statistics == "plain" and self.shares_noise:
+        if (self.secure_sum.statistics == "plain" or self.gathers_statistics) and self.shares_noise:
             raise ValueError(
-                "secure_sum.statistics 'plain' shows the aggregator each party's counts with only a share of the "
-                "noise; set privacy.noise to 'local', or use 'ckks' or 'masked'"
+                "secure_sum.statistics 'plain' (or weighting 'similarity') shows the aggregator each party's counts "
+                "with only a share of the noise; set privacy.noise to 'local', or use 'ckks' or 'masked'"
             )
 
     @property
@@ -136,6 +137,16 @@ class Plan(Strict):
     @property
     def shares_noise(self) -> bool:
         return self.privacy != "none" and self.privacy.noise == "shared" and len(self.parties) > 1
+
+    @property
+    def gathers_statistics(self) -> bool:
+        """Fed-TGAN's weights compare each party's columns with the whole, so its statistics must be seen one by one."""
+        return isinstance(self.synthesizer, CtganSettings) and self.synthesizer.weighting == "similarity"
+
+    @property
+    def delta(self) -> float:
+        """The δ that ε is computed at; without privacy there is no finite ε at any δ."""
+        return 1e-5 if self.privacy == "none" else self.privacy.delta
 
     @property
     def rows(self) -> int:

@@ -1,0 +1,92 @@
+"""A run, at the aggregator: admit → agree → federate → publish.
+
+`synthesize` is the data flow in order. It sees sums and released quantities only; what it writes after every round is
+enough to continue after a kill.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from aggregator import checkpoint
+from aggregator.admit import admit
+from aggregator.checkpoint import Position
+from aggregator.exchange import GridExchange
+from aggregator.federate import federate
+from aggregator.publish import Release, publish
+from aggregator.secure_sum import SecureSum
+from aggregator.spending import Spending
+from aggregator.watch import Watch
+from synth.interface import Ask
+from synth.plan import Plan
+from synth.statistics import Statistics, StatisticsInquiry
+from synth.synthesizers import build
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where a run works and where its result goes."""
+
+    work: Path  # the checkpoint; survives a kill
+    output: Path
+    simulated: bool
+    seed: int | None = None  # simulations and tests only
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.work / "checkpoint.npz"
+
+
+def synthesize(plan: Plan, exchange: GridExchange, desk: Desk, watch: Watch) -> Release:
+    """The whole run; continues from the desk's checkpoint if there is one."""
+    synthesizer = build(plan)
+    if desk.checkpoint.exists():
+        position, statistics = checkpoint.load(desk.checkpoint, plan, synthesizer)
+        watch.stage("admitting parties again")
+        sums = admit(plan, position.run, exchange)
+    else:
+        position = _start(plan, desk)
+        watch.stage("admitting parties")
+        sums = admit(plan, position.run, exchange)
+        statistics, position = agree(plan, sums, position, watch)
+        watch.stage("fitting the encoding")
+        synthesizer.begin(statistics, position.seed)
+        checkpoint.save(desk.checkpoint, position, statistics, synthesizer)
+
+    watch.stage(f"training {plan.synthesizer.name}")
+    spending = Spending(plan, position.spent)
+    here = position
+
+    def absorbed(ask: Ask) -> None:
+        nonlocal here
+        spending.add(synthesizer, ask)
+        here = replace(here, number=here.number + 1, sequence=here.sequence + 1, spent=spending.to_records())
+        checkpoint.save(desk.checkpoint, here, statistics, synthesizer)
+        watch.round(*synthesizer.progress(), synthesizer.losses(), spending.epsilon())
+
+    federate(synthesizer, sums, position.number, position.sequence, absorbed)
+    watch.stage("collecting the parties' signed statements")
+    statements = sums.finish()
+    watch.stage(f"drawing {plan.rows:,} rows")
+    return publish(plan, synthesizer, statements, position, desk.output, desk.simulated)
+
+
+def agree(plan: Plan, sums: SecureSum, position: Position, watch: Watch) -> tuple[Statistics, Position]:
+    """The statistics that every encoding is fitted on: the run's first asks."""
+    watch.stage(f"summing statistics ({plan.secure_sum.statistics})")
+    inquiry, spending, asked = StatisticsInquiry(plan), Spending(plan), []
+
+    def absorbed(ask: Ask) -> None:
+        spending.add(inquiry, ask)
+        asked.append(ask)
+
+    federate(inquiry, sums, number=0, sequence=0, absorbed=absorbed)
+    return inquiry.result(), replace(position, sequence=len(asked), spent=spending.to_records())
+
+
+def _start(plan: Plan, desk: Desk) -> Position:
+    if desk.seed is None:
+        return Position(secrets.token_hex(8), plan.digest(), secrets.randbits(62))
+    return Position(f"seed-{desk.seed}-{plan.digest()[:8]}", plan.digest(), desk.seed)

@@ -1,0 +1,106 @@
+"""One envelope out to each party, one back from each: the aggregator's only use of the network.
+
+Refusals, silence and dead nodes are told apart here: a refusal is a party's decision and stops the run; silence is
+reported as lost, and the secure sum decides whether the others may go on. Nothing is aggregated from fewer answers
+than were asked for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from flwr.app import Message
+from flwr.serverapp import Grid
+
+from synth import wire
+from synth.errors import MissingParties, ProtocolError, Refusal
+from synth.wire import Envelope
+
+POLL_SECONDS = 0.05
+REFUSED = 400  # what a party's guard sends; see fed_node/guard.py
+
+
+@dataclass(frozen=True)
+class Replies:
+    """What came back, by party, and who did not answer in time."""
+
+    received: dict[str, Envelope]
+    lost: list[str] = field(default_factory=list)
+
+
+class Exchange(Protocol):
+    """How the rest of the aggregator sees the parties; tests put a function here."""
+
+    def __call__(self, kind: str, envelopes: dict[str, Envelope]) -> Replies: ...
+
+
+class GridExchange:
+    """An `Exchange` over Flower's message API."""
+
+    def __init__(self, grid: Grid, timeout_seconds: float, waiting: Callable[[int], None] = lambda _: None) -> None:
+        self.grid = grid
+        self.timeout_seconds = timeout_seconds  # for one answer, local training included
+        self.waiting = waiting  # told how many nodes are connected, while too few are
+        self.node_of: dict[str, int] = {}  # party name → Flower node id, learnt at hello
+
+    def discover(self, content: Envelope, parties: list[str]) -> dict[str, Envelope]:
+        """Say hello to every connected node until the parties of the plan have answered; returns their replies."""
+        deadline = time.monotonic() + self.timeout_seconds
+        while len(nodes := list(self.grid.get_node_ids())) < len(parties) and time.monotonic() < deadline:
+            self.waiting(len(nodes))
+            time.sleep(POLL_SECONDS)
+        replies: dict[str, Envelope] = {}
+        for node, message in self._round_trip("hello", dict.fromkeys(nodes, content)).items():
+            envelope = _content(f"node {node}", message)
+            party = str(envelope.options.get("party"))
+            if party in replies:
+                raise ProtocolError(f"two nodes call themselves '{party}'; stop one of them")
+            if party in parties:
+                replies[party] = envelope
+                self.node_of[party] = node
+        if missing := sorted(set(parties) - set(replies)):
+            raise MissingParties(
+                f"not connected: {', '.join(missing)}. Start their nodes (or take them out of the plan), then resume."
+            )
+        return replies
+
+    def __call__(self, kind: str, envelopes: dict[str, Envelope]) -> Replies:
+        party_of = {self.node_of[party]: party for party in envelopes}
+        messages = self._round_trip(kind, {self.node_of[party]: e for party, e in envelopes.items()})
+        received, lost = {}, [party for node, party in party_of.items() if node not in messages]
+        for node, message in messages.items():
+            party = party_of[node]
+            if message.has_error() and message.error.code != REFUSED:
+                lost.append(party)
+            else:
+                received[party] = _content(party, message)
+        return Replies(received, sorted(lost))
+
+    def _round_trip(self, kind: str, envelopes: dict[int, Envelope]) -> dict[int, Message]:
+        """Push all, poll until every reply is there or time is up; replies by node id."""
+        messages = [
+            Message(wire.to_records(envelope), dst_node_id=node, message_type=f"query.{kind}")
+            for node, envelope in envelopes.items()
+        ]
+        waiting_for = {i for i in self.grid.push_messages(messages) if i}
+        replies: dict[int, Message] = {}
+        deadline = time.monotonic() + self.timeout_seconds
+        while waiting_for and time.monotonic() < deadline:
+            for reply in self.grid.pull_messages(sorted(waiting_for)):
+                waiting_for.discard(reply.metadata.reply_to_message_id)
+                replies[reply.metadata.src_node_id] = reply
+            if waiting_for:
+                time.sleep(POLL_SECONDS)
+        return replies
+
+
+def _content(sender: str, message: Message) -> Envelope:
+    if message.has_error():
+        party, _, code = (message.error.reason or "").partition("/")
+        if message.error.code == REFUSED and code:
+            raise Refusal(party, code)
+        raise MissingParties(f"{sender} could not answer (Flower error {message.error.code}); see its log, then resume")
+    return wire.from_records(message.content)

@@ -1,0 +1,103 @@
+"""The release: table, model, certificate, plan and schema, all or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from aggregator.checkpoint import Position
+from synth import VERSION, archive
+from synth.certificate import (
+    Certificate,
+    SignedStatement,
+    claim_of,
+    events_of,
+    noise_in_words,
+    sampling_in_words,
+    worst,
+)
+from synth.encoding.records import Codec
+from synth.errors import OutputError
+from synth.interface import Synthesizer
+from synth.plan import Plan
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a run leaves behind."""
+
+    folder: Path
+    table: pd.DataFrame
+    certificate: Certificate
+
+
+def publish(
+    plan: Plan,
+    synthesizer: Synthesizer,
+    statements: list[SignedStatement],
+    position: Position,
+    folder: Path,
+    simulated: bool,
+) -> Release:
+    """Write everything beside its place first, then move it: a full disk leaves the old release or none."""
+    table = Codec(plan.table).decode(synthesizer.sample(plan.rows, position.seed))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(dir=folder, prefix=".partial-"))
+    except OSError as error:
+        raise _cannot_write(folder, error) from None
+    try:
+        digests = _write_tables(plan, table, partial)
+        certificate = certify(plan, statements, position, digests, simulated)
+        (partial / "certificate.json").write_text(certificate.model_dump_json(indent=2) + "\n")
+        (partial / "plan.json").write_text(plan.model_dump_json(indent=2, by_alias=True) + "\n")
+        (partial / "schema.json").write_text(plan.table.model_dump_json(indent=2) + "\n")
+        meta = {"plan": plan.model_dump(mode="json", by_alias=True), "run": position.run, "version": VERSION}
+        (partial / "model.npz").write_bytes(archive.pack(synthesizer.state(), meta))
+        for path in sorted(partial.iterdir()):
+            path.replace(folder / path.name)
+    except OSError as error:
+        raise _cannot_write(folder, error) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return Release(folder, table, certificate)
+
+
+def certify(
+    plan: Plan, statements: list[SignedStatement], position: Position, digests: dict[str, str], simulated: bool
+) -> Certificate:
+    claims = [claim_of(events_of(signed.statement), plan.delta) for signed in statements]
+    return Certificate(
+        run=position.run,
+        plan_digest=plan.digest(),
+        schema_digest=plan.table.digest(),
+        profile=plan.profile,
+        code_version=VERSION,
+        secure_sum=plan.secure_sum.model_dump(mode="json") | {"minimum_parties": plan.minimum_parties},
+        noise=noise_in_words(plan),
+        sampling=sampling_in_words(plan),
+        claim=worst(claims),
+        simulated=simulated,
+        table_sha256=digests,
+        statements=statements,
+    )
+
+
+def _write_tables(plan: Plan, table: pd.DataFrame, folder: Path) -> dict[str, str]:
+    if "csv" in plan.output.formats:
+        table.to_csv(folder / "synthetic.csv", index=False)
+    if "parquet" in plan.output.formats:
+        table.to_parquet(folder / "synthetic.parquet", index=False)
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+
+
+def _cannot_write(folder: Path, error: OSError) -> OutputError:
+    return OutputError(
+        f"cannot write the release to {folder}: {error.strerror}. Free space or choose another folder with --out; "
+        "nothing half-written was left, and the run can be resumed."
+    )

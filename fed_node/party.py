@@ -1,0 +1,144 @@
+"""One institution: its rows, its keys, its ledger, and the order in which they are used.
+
+`answer` is the whole privacy argument on one screen: approved? → charged → computed → stored → sealed. A party holds
+no state that a restart would lose; what matters is on its volume before anything leaves.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from fed_node.answers import AnswerKey, AnswerStore
+from fed_node.consent import Approvals, check_ask
+from fed_node.ledger import Budget, Ledger
+from fed_node.seal import Seal
+from fed_node.settings import PartySettings
+from fed_node.source import read_records
+from synth import VERSION, wire
+from synth.certificate import Statement, as_records
+from synth.encoding.records import Records
+from synth.errors import DataError, ProtocolError
+from synth.interface import Answer, Ask, Inquiry
+from synth.plan import Plan
+from synth.privacy.noise import NoiseSource, seeded_source
+from synth.statistics import StatisticsInquiry
+from synth.synthesizers import build
+from synth.wire import Envelope
+
+SMALLEST_TABLE = 2  # rows; below that every statistic is somebody's row
+
+
+class Party:
+    """Handles the messages of all runs at one institution."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.settings = PartySettings.load(home)
+        budget = self.settings.budget
+        self.ledger = Ledger(
+            home / "ledger.sqlite", self.settings.dataset, Budget(budget.epsilon, budget.delta) if budget else None
+        )
+        self.approvals = Approvals(home / "approved")
+        self.answers = AnswerStore(home / "answers")
+        self.runs: dict[str, Run] = {}
+
+    def handle(self, kind: str, envelope: Envelope) -> Envelope:
+        """One message in, one out. Anything unexpected is refused."""
+        run = self._run(envelope)
+        match kind:
+            case "hello":
+                return run.hello(envelope)
+            case "keys":
+                return run.seal.keys(envelope)
+            case "ask":
+                return run.answer(envelope)
+            case "open":
+                return run.seal.open(envelope)
+            case "finish":
+                return run.finish()
+        raise ProtocolError(f"unknown kind of message '{kind}'")
+
+    def _run(self, envelope: Envelope) -> Run:
+        run_id, digest = envelope.options.get("run"), envelope.options.get("plan")
+        if not isinstance(run_id, str) or not isinstance(digest, str):
+            raise ProtocolError("a message must name its run and its plan's digest")
+        run = self.runs.get(run_id)
+        if run is None:
+            run = self.runs[run_id] = Run(self, run_id, self.approvals.get(digest))
+        if run.plan.digest() != digest:
+            raise ProtocolError("this run was opened under another plan")
+        return run
+
+
+class Run:
+    """One approved plan being carried out."""
+
+    def __init__(self, party: Party, run_id: str, plan: Plan) -> None:
+        self.party, self.id, self.plan = party, run_id, plan
+        self.name = party.settings.name
+        if self.name not in {member.name for member in plan.parties}:
+            raise ProtocolError(f"the plan does not name this party ('{self.name}')")
+        self.inquiries: dict[str, Inquiry] = {"statistics": StatisticsInquiry(plan), "training": build(plan)}
+        seed = party.settings.seed
+        self.noise = NoiseSource() if seed is None else seeded_source(seed, run_id, self.name)
+        self.seal = Seal(plan, self.name, run_id, party.home / "identity.key", party.settings.peers)
+
+    @cached_property
+    def data(self) -> Records:
+        records = read_records(self.party.settings.source(self.party.home), self.plan.table)
+        if len(records) < SMALLEST_TABLE:
+            raise DataError(f"the table holds fewer than {SMALLEST_TABLE} rows; nothing can be hidden among them")
+        return records
+
+    def hello(self, envelope: Envelope) -> Envelope:
+        """Say who we are, after making sure that we can see the run through: data fit, budget reserved."""
+        _ = self.data
+        events = [event for inquiry in self.inquiries.values() for event in inquiry.whole_cost(self.name)]
+        self.party.ledger.reserve(self.id, self.plan.digest(), events)
+        return self.seal.hello(envelope)
+
+    def answer(self, envelope: Envelope) -> Envelope:
+        sequence = envelope.options.get("sequence")
+        if not isinstance(sequence, int) or isinstance(sequence, bool) or sequence < 0:
+            raise ProtocolError("an ask must carry its sequence number")
+        ask = wire.unpack_ask(envelope, self.name)
+        check_ask(self.plan, ask, sequence)
+        key = AnswerKey(self.id, sequence, wire.digest(wire.pack_ask(ask, self.name)))
+        answer = self._stored_or_computed(key, ask)
+        return self.seal.seal(answer, ask, envelope)
+
+    def _stored_or_computed(self, key: AnswerKey, ask: Ask) -> Answer:
+        """The answer to this very ask: from the store if it was given before, else charged, computed and stored."""
+        if (stored := self.party.answers.get(key)) is not None:
+            return stored[0]
+        inquiry = self.inquiries[str(ask.options["phase"])]
+        events = inquiry.cost(ask, self.name)
+        self.party.ledger.charge(self.id, self.plan.digest(), key.sequence, key.digest, events)
+        local = self.party.answers.latest_local(self.id)
+        answer, local = inquiry.answer(ask, self.name, self.data, local, self.noise.child("ask", key.sequence))
+        self.party.answers.put(key, answer, local)
+        return answer
+
+    def finish(self) -> Envelope:
+        """State what was spent, signed; give back what was reserved and not used."""
+        self.party.ledger.release(self.id)
+        statement = Statement(
+            party=self.name,
+            run=self.id,
+            plan_digest=self.plan.digest(),
+            schema_digest=self.plan.table.digest(),
+            code_version=VERSION,
+            image_digest=os.environ.get("FEDSYNTH_IMAGE_DIGEST"),
+            events=as_records(self.party.ledger.events(self.id)),
+            ledger_head=self.party.ledger.head,
+            seeded=self.noise.seeded,
+        )
+        return self.seal.signed(statement.model_dump_json())
+
+
+@lru_cache(maxsize=8)
+def party_at(home: Path) -> Party:
+    """The party that lives in a folder; one per process, so data and models are loaded once."""
+    return Party(home)

@@ -1,0 +1,48 @@
+"""Where one party keeps what: the file `party.yaml` in its home folder, written by the party, read by nobody else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from pydantic import Field, ValidationError
+
+from synth.errors import InputError
+from synth.schema import Strict
+
+
+class PartyBudget(Strict):
+    """What this institution is willing to spend on this dataset over its whole life."""
+
+    epsilon: float = Field(gt=0, description="Largest ε that all runs together may spend.")
+    delta: float = Field(gt=0, lt=1, description="The δ at which that ε is computed.")
+
+
+class PartySettings(Strict):
+    """One institution's own settings; nothing here comes from the aggregator."""
+
+    name: str = Field(description="This party's name in plans.")
+    dataset: str = Field("default", description="Name of the dataset in the ledger; budgets are kept per dataset.")
+    data: str = Field(
+        description="Path of the table (CSV, CSV.gz, Parquet), absolute or relative to the home folder."
+    )
+    separator: str | None = Field(None, description="CSV separator; guessed from the first line when left out.")
+    budget: PartyBudget | None = Field(
+        None, description="Lifetime budget. Left out only in simulations, where rows are not anybody's."
+    )
+    seed: int | None = Field(
+        None, description="Fixes all randomness. For simulations only: with a known seed the noise protects nobody."
+    )
+    peers: dict[str, str] = Field(
+        default_factory=dict, description="Public identity keys of the other parties, compared out of band."
+    )
+
+    @classmethod
+    def load(cls, home: Path) -> PartySettings:
+        path = home / "party.yaml"
+        try:
+            return cls.model_validate(yaml.safe_load(path.read_text()))
+        except FileNotFoundError:
+            raise InputError(f"no party settings at {path}; create the file or point --home elsewhere") from None
+        except (ValidationError, yaml.YAMLError) as error:
+            raise InputError(f"party settings {path} cannot be read: {error}") from None

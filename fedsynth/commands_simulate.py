@@ -1,0 +1,160 @@
+"""`fedsynth simulate` and `fedsynth sample`: the data scientist's two commands."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.panel import Panel
+
+from fedsynth import simulate as simulation
+from fedsynth.documents import read_plan_content
+from fedsynth.progress import ConsoleWatch
+from fedsynth.simulate import Folders
+from synth import archive
+from synth.certificate import Claim
+from synth.errors import InputError
+from synth.plan import Plan, parse_plan
+
+
+class How(StrEnum):
+    iid = "iid"
+    label_skew = "label-skew"
+    quantity_skew = "quantity-skew"
+
+
+def simulate(
+    plan: Annotated[Path | None, typer.Argument(help="The plan, YAML or JSON. Not needed with --resume.")] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=FILE for each party of the plan; or one FILE together with --partition."),
+    ] = None,
+    partition: Annotated[How | None, typer.Option(help="Split one --data FILE among the parties this way.")] = None,
+    parties: Annotated[int | None, typer.Option(min=1, help="With --partition: how many parties.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the table, report and certificate.")] = Path(
+        "runs/latest"
+    ),
+    test: Annotated[Path | None, typer.Option(help="Held-out real rows, to measure utility on.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Make the run repeatable. The certificate then says that noise was seeded.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run in --out.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run left in --out.")] = False,
+    evaluate: Annotated[bool, typer.Option(help="Compare the table with the real rows in report.json.")] = True,
+) -> None:
+    """Run a whole federation on this machine: every party a process of its own, the code that clusters run.
+
+    Examples:
+
+      fedsynth simulate examples/adult.yaml --data examples/adult.csv.gz --partition iid --parties 3
+
+      fedsynth simulate plan.yaml --data north=north.csv --data south=south.csv --data west=west.csv
+    """
+    from fedsynth.simulation_report import write_report
+
+    console, folders = Console(), Folders(out)
+    if resume:
+        effective, seed = simulation.load_unfinished(folders)
+    else:
+        _refuse_to_lose(folders, overwrite)
+        effective = _prepare(plan, data or [], partition, parties, folders, seed)
+    name = "ε" if effective.profile == "rigorous" else "nominal ε"
+    try:
+        with ConsoleWatch(console, name) as watch:
+            release = simulation.run(effective, folders, seed, watch)
+            if evaluate:
+                write_report(effective, folders, release, test, watch)
+            simulation.clean(effective, folders)
+    except KeyboardInterrupt:
+        console.print(f"Stopped. Nothing is lost; continue with: fedsynth simulate --resume --out {out}")
+        raise typer.Exit(130) from None
+    files = "\n".join(f"  {path}" for path in sorted(out.iterdir()) if path.is_file())
+    console.print(Panel(f"{in_words(release.certificate.claim)}\n\n{files}", title="Synthetic table ready", expand=False))
+
+
+def sample(
+    model: Annotated[Path, typer.Argument(help="model.npz of a finished run.")],
+    rows: Annotated[int, typer.Option(min=1, help="How many rows to draw.")] = 1000,
+    where: Annotated[
+        list[str] | None, typer.Option(help="COLUMN=LABEL: fix a categorical or boolean column. May be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV or Parquet file; standard output if left out.")] = None,
+) -> None:
+    """Draw more rows from a finished MODEL, without asking any party and without further cost in privacy."""
+    from synth.encoding.records import Codec
+    from synth.synthesizers import build
+
+    try:
+        arrays, meta = archive.unpack(model.read_bytes(), str(model))
+    except OSError as error:
+        raise InputError(f"the model {model} cannot be read: {error.strerror}; give the path of a model.npz") from None
+    plan = parse_plan(meta["plan"])
+    synthesizer = build(plan)
+    synthesizer.restore(arrays)
+    conditions = dict(_pair(text, "--where COLUMN=LABEL") for text in where or [])
+    _check_conditions(plan, conditions)
+    table = Codec(plan.table).decode(synthesizer.sample(rows, seed, conditions or None))
+    if out is None:
+        typer.echo(table.to_csv(index=False), nl=False)
+    elif out.suffix == ".parquet":
+        table.to_parquet(out, index=False)
+    else:
+        table.to_csv(out, index=False)
+
+
+def in_words(claim: Claim) -> str:
+    """The promise of a release in one sentence."""
+    if claim.epsilon is not None:
+        return f"(ε, δ) = ({claim.epsilon:.3f}, {claim.delta:g}): {claim.relation}."
+    if claim.nominal_epsilon is not None:
+        return f"nominal ε = {claim.nominal_epsilon:.3f}; end to end no finite ε holds (faithful profile)."
+    return "No privacy is promised: the plan says 'none'."
+
+
+def _prepare(
+    plan: Path | None, data: list[str], how: How | None, parties: int | None, folders: Folders, seed: int | None
+) -> Plan:
+    if plan is None:
+        raise InputError("which plan? Give its path, or --resume to continue an interrupted run")
+    content = read_plan_content(plan)
+    if how is None:
+        if parties is not None:
+            raise InputError("--parties goes with --partition; without it the plan names the parties")
+        files = {name: Path(file) for name, file in (_pair(text, "--data NAME=FILE") for text in data)}
+        return simulation.prepare(content, files, folders, seed)
+    if len(data) != 1 or "=" in data[0] and not Path(data[0]).exists():
+        raise InputError("--partition splits one table: give it as one --data FILE")
+    return simulation.prepare_partition(content, Path(data[0]), how.value, parties, folders, seed)
+
+
+def _refuse_to_lose(folders: Folders, overwrite: bool) -> None:
+    if folders.plan.exists() and not overwrite:
+        raise InputError(
+            f"{folders.out} holds an unfinished run: continue it with --resume, drop it with --overwrite, "
+            "or choose another --out"
+        )
+    if folders.release.exists() and not overwrite:
+        raise InputError(f"{folders.out} already holds a release; add --overwrite or choose another --out")
+    simulation.drop(folders)
+
+
+def _pair(text: str, form: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise InputError(f"'{text}' is not of the form {form}")
+    return name, value
+
+
+def _check_conditions(plan: Plan, conditions: dict[str, str]) -> None:
+    for column, label in conditions.items():
+        if column not in plan.table.discrete:
+            names = ", ".join(plan.table.discrete)
+            raise InputError(f"--where: '{column}' is no categorical or boolean column; there are: {names}")
+        labels = plan.table.discrete[column].labels
+        if label not in labels:
+            raise InputError(f"--where: '{label}' is no label of '{column}'; its labels are: {', '.join(labels)}")

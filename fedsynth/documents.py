@@ -1,0 +1,48 @@
+"""Plans and schemas as people keep them: YAML or JSON files, the schema inline or in a file of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from synth.errors import InputError
+from synth.plan import Plan, parse_plan, parse_schema
+from synth.schema import Schema
+
+
+def read_document(path: Path) -> Any:
+    """Parsed YAML; JSON is a subset of it."""
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}; check the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise InputError(f"{path} is not valid YAML or JSON: {' '.join(str(error).split())}") from None
+
+
+def read_schema(path: Path) -> Schema:
+    return parse_schema(read_document(path))
+
+
+def read_plan_content(path: Path) -> dict[str, Any]:
+    """The plan as a mapping, its schema file (a path beside the plan) read into it."""
+    content = read_document(path)
+    if not isinstance(content, dict):
+        raise InputError(f"{path} holds no plan: a plan is a mapping with the keys name, parties, schema, …")
+    if isinstance(content.get("schema"), str):
+        content["schema"] = read_document(path.parent / content["schema"])
+    return content
+
+
+def read_plan(path: Path) -> Plan:
+    return parse_plan(read_plan_content(path))
+
+
+def write_yaml(content: Any) -> str:
+    # Through JSON, so that only plain types reach the file.
+    return yaml.safe_dump(json.loads(json.dumps(content, default=str)), sort_keys=False, allow_unicode=True, width=100)

@@ -1,0 +1,74 @@
+"""What crosses is what was sent: through Flower's records, without pickle, and each party sees only its own extras."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flwr.app import ArrayRecord, RecordDict
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from synth import wire
+from synth.errors import ProtocolError
+from synth.interface import Answer, Ask
+from synth.wire import Envelope
+
+arrays = st.dictionaries(
+    st.text("abcdef/", min_size=1, max_size=6),
+    hnp.arrays(st.sampled_from([np.int64, np.float32, np.uint64, np.uint8]), hnp.array_shapes(max_dims=2, max_side=4)),
+    max_size=3,
+)
+scalars = st.dictionaries(
+    st.text("xyz", min_size=1, max_size=3),
+    st.one_of(st.booleans(), st.integers(-(2**40), 2**40), st.floats(allow_nan=False), st.text(max_size=5)),
+    max_size=3,
+)
+
+
+@given(arrays, scalars)
+def test_envelopes_survive_flower(content: dict[str, np.ndarray], options: dict[str, bool | int | float | str]) -> None:
+    back = wire.from_records(wire.to_records(Envelope(content, options)))
+    assert back.options == options
+    assert set(back.arrays) == set(content)
+    for name, array in content.items():
+        assert back.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(back.arrays[name], array)
+    assert wire.digest(back) == wire.digest(Envelope(content, options))
+
+
+def test_an_ask_shows_a_party_its_own_extras_only() -> None:
+    ask = Ask({"w": np.ones(2)}, {"phase": "training"}, only={"a": {"x": np.zeros(1)}, "b": {"x": np.ones(1)}})
+    seen = wire.unpack_ask(wire.pack_ask(ask, "a"), "a")
+    assert list(seen.only) == ["a"]
+    np.testing.assert_array_equal(seen.only["a"]["x"], np.zeros(1))
+    assert seen.options == {"phase": "training"}
+    assert wire.unpack_ask(wire.pack_ask(ask, "c"), "c").only == {}
+
+
+def test_an_answer_survives() -> None:
+    answer = wire.unpack_answer(wire.pack_answer(Answer({"n": np.arange(3)}, 0.25)))
+    assert answer.weight == 0.25
+    np.testing.assert_array_equal(answer.arrays["n"], np.arange(3))
+
+
+@pytest.mark.parametrize("change", ["dtype", "shape", "value", "name", "option"])
+def test_the_digest_sees_every_difference(change: str) -> None:
+    base = Envelope({"a": np.arange(4, dtype=np.int64)}, {"x": 1})
+    other = {
+        "dtype": Envelope({"a": np.arange(4, dtype=np.uint64)}, {"x": 1}),
+        "shape": Envelope({"a": np.arange(4, dtype=np.int64).reshape(2, 2)}, {"x": 1}),
+        "value": Envelope({"a": np.array([0, 1, 2, 4])}, {"x": 1}),
+        "name": Envelope({"b": np.arange(4, dtype=np.int64)}, {"x": 1}),
+        "option": Envelope({"a": np.arange(4, dtype=np.int64)}, {"x": 2}),
+    }[change]
+    assert wire.digest(base) != wire.digest(other)
+
+
+def test_malformed_messages_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="exactly the records"):
+        wire.from_records(RecordDict({"arrays": ArrayRecord()}))
+    with pytest.raises(ProtocolError, match="combined"):
+        wire.unpack_ask(Envelope(), "a")
+    with pytest.raises(ProtocolError, match="weight"):
+        wire.unpack_answer(Envelope())
