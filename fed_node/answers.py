@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from fed_node.durable import read_durable, sync_folder, write_durably
+from fed_node.durable import read_durable, sealed, sync_folder, unsealed, write_durably
 from fed_node.errors import AskChanged, StoreDamaged, StoreUnwritable
 from synth.errors import ProtocolError
 from synth.interface import Answer, Arrays
@@ -71,7 +71,7 @@ class AnswerStore:
         path = self._path(key.run, key.sequence)
         header = {"digest": key.digest, "weight": float(answer.weight), "has_local": bool(local)}
         if local:
-            write_durably(path.with_suffix(".local"), _packed({}, local))
+            write_durably(path.with_suffix(".local"), _packed({}, local), settle=False)
         write_durably(path, _packed(header, answer.arrays))
         for older in path.parent.glob("*.local"):
             if int(older.stem) < key.sequence:
@@ -121,14 +121,15 @@ def _packed(header: Header, arrays: Arrays) -> bytes:
     """One line of JSON, then an .npz without pickle; arrays are numbered there, as their names are free text."""
     body = io.BytesIO()
     np.savez(body, *arrays.values(), allow_pickle=False)
-    return json.dumps({**header, "names": list(arrays)}).encode() + b"\n" + body.getvalue()
+    line = json.dumps({**header, "names": list(arrays)}).encode() + b"\n"
+    return sealed(line + body.getvalue())
 
 
 def _read(path: Path) -> tuple[Header, Arrays] | None:
     """Header and arrays of a stored file, None if there is none; its checksum was right, so its form is ours."""
-    if (content := read_durable(path)) is None:
+    if (whole := read_durable(path)) is None:
         return None
-    line, _, body = content.partition(b"\n")
+    line, _, body = unsealed(whole, path).partition(b"\n")
     header: Header = json.loads(line)
     with np.load(io.BytesIO(body), allow_pickle=False) as stored:
         return header, {name: stored[f"arr_{place}"] for place, name in enumerate(header["names"])}

@@ -1,0 +1,116 @@
+"""A party answers only what it approved, and a plan is approved by its digest: to the letter.
+
+Approving stores the plan itself, so the party carries out its own copy; what the aggregator later sends is only ever
+compared with it. Each ask must be one of those the plan consists of: in the planned order, no more of them, and
+combined as planned. What an ask may cost is the ledger's affair, what it may contain the inquiry's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from fed_node.durable import read_durable, write_durably
+from fed_node.errors import AskOutsidePlan, NotApproved, PolicyRefused, StoreDamaged, StoreUnwritable
+from fed_node.policy import Policy, violations
+from synth.errors import PlanError
+from synth.interface import Ask
+from synth.plan import Plan, parse_plan
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class Approvals:
+    """The plans a party has approved, one file each, named by digest."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def approve(self, plan: Plan) -> str:
+        """Remember the plan durably; its digest."""
+        digest = plan.digest()
+        content = json.dumps(plan.model_dump(mode="json", by_alias=True), ensure_ascii=False, indent=1)
+        write_durably(self._path(digest), content.encode())
+        return digest
+
+    def get(self, digest: str) -> Plan:
+        """The approved plan, as it was approved."""
+        content = read_durable(self._path(digest))
+        if content is None:
+            raise NotApproved(
+                f"no plan with digest {digest} was approved here; `fedsynth node approve PLAN` does that."
+            )
+        try:
+            plan = parse_plan(json.loads(content))
+        except (PlanError, ValueError) as error:
+            raise self._damaged(digest) from error
+        if plan.digest() != digest:
+            raise self._damaged(digest)
+        return plan
+
+    def digests(self) -> list[str]:
+        return sorted(path.stem for path in self.folder.glob("*.json") if DIGEST.fullmatch(path.stem))
+
+    def withdraw(self, digest: str) -> None:
+        """Take an approval back; a run under way gets no further answer once its party reads the plan again."""
+        try:
+            self._path(digest).unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreUnwritable(f"cannot remove the approval of {digest}: {error.strerror}. Try again.") from error
+
+    def _path(self, digest: str) -> Path:
+        if not DIGEST.fullmatch(digest):
+            raise NotApproved("a plan's digest is 64 hexadecimal digits; nothing else was ever approved.")
+        return self.folder / f"{digest}.json"
+
+    def _damaged(self, digest: str) -> StoreDamaged:
+        return StoreDamaged(
+            f"{self._path(digest)} is not the plan that was approved, or another version wrote it. Approve it again."
+        )
+
+
+def check_policy(policy: Policy, plan: Plan, party: str) -> None:
+    """Refuse a plan that breaks the party's policy, naming every limit."""
+    if broken := violations(policy, plan, party):
+        raise PolicyRefused(f"plan '{plan.name}' breaks this party's policy: {'; '.join(broken)}.")
+
+
+def approve_by_policy(policy: Policy, approvals: Approvals, plan: Plan, party: str) -> str:
+    """Approve a plan that nobody looked at, where the policy says that nobody needs to; its digest."""
+    if not policy.auto_approve:
+        raise NotApproved(f"plan '{plan.name}' waits for approval; run `fedsynth node approve PLAN`.")
+    check_policy(policy, plan, party)
+    return approvals.approve(plan)
+
+
+def planned_asks(plan: Plan) -> dict[str, int]:
+    """How many asks of each phase the plan consists of, in order."""
+    return {"statistics": 1, "training": plan.synthesizer.rounds}
+
+
+def check_ask(plan: Plan, ask: Ask, sequence: int) -> None:
+    """Refuse an ask that is none of the plan's; `sequence` counts all asks of the run from 0."""
+    phase = ask.options.get("phase")
+    expected = _phase_at(plan, sequence)
+    if phase != expected:
+        raise AskOutsidePlan(
+            f"ask {sequence} should be of phase '{expected}' and is not; the aggregator runs another plan."
+        )
+    gathers = phase == "statistics" and plan.gathers_statistics
+    if ask.combine != ("gather" if gathers else "sum"):
+        raise AskOutsidePlan(
+            f"ask {sequence} would combine answers by '{ask.combine}'; the approved plan does not. Nobody's answer is "
+            "shown alone that was planned to be summed."
+        )
+
+
+def _phase_at(plan: Plan, sequence: int) -> str:
+    left = sequence
+    for phase, count in planned_asks(plan).items():
+        if 0 <= left < count:
+            return phase
+        left -= count
+    raise AskOutsidePlan(
+        f"ask {sequence} does not exist: the plan consists of {sum(planned_asks(plan).values())} asks."
+    )
