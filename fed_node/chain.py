@@ -1,9 +1,10 @@
 """An append-only file of hash-chained entries that one process may write and anybody at the party may read.
 
 SQLite in rollback mode with every flush it knows (synchronous EXTRA: the journal's removal is flushed too), so an
-appended entry survives a power cut. (Its write-ahead mode is faster, but a cut write-ahead file loses entries unseen.) Each entry's hash covers the hash before it: changing, removing or reordering an
-entry breaks the chain from there on, and the file is refused. A lock file beside it admits a single writer, and
-remembers that there was a file: one that vanished or was emptied is refused as well, never begun anew.
+appended entry survives a power cut. Its write-ahead mode is faster, but a cut write-ahead file loses entries unseen.
+Each entry's hash covers the hash before it: changing, removing or reordering an entry breaks the chain from there on,
+and the file is refused. A lock file beside it admits a single writer, and remembers that there was a file: one that
+vanished or was emptied is refused as well, never begun anew.
 """
 
 from __future__ import annotations

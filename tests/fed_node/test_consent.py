@@ -14,7 +14,7 @@ from fed_node.errors import AskOutsidePlan, NotApproved, PolicyRefused, StoreDam
 from fed_node.policy import Policy, violations
 from synth.errors import InputError
 from synth.interface import Ask
-from synth.privacy.events import CountNoise, SampledGaussian
+from synth.privacy.events import CountNoise, Event, SampledGaussian
 from tests.fed_node.plans import plan_with
 
 LIMITS: dict[str, Any] = {
@@ -197,7 +197,7 @@ def test_malformed_asks_are_refused_by_code(options: dict[str, Any], combine: An
 
 
 def test_a_plan_in_words() -> None:
-    events = [CountNoise(4, 812.0), SampledGaussian(0.05, 1.25, 600)]
+    events: list[Event] = [CountNoise(4, 812.0), SampledGaussian(0.05, 1.25, 600)]
     text = describe(plan_with(), "north", events)
     for said in (
         plan_with().digest(),
