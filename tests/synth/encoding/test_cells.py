@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_schemas import random_records, schemas
 from scipy.stats import wasserstein_distance
 
 from synth.encoding.cells import Cells
@@ -17,6 +16,7 @@ from synth.encoding.records import Records
 from synth.encoding.scales import scale_of
 from synth.errors import PlanError
 from synth.schema import Categorical, Column, Continuous, Datetime, Integer, Schema
+from tests.synth.encoding.random_schemas import random_records, schemas
 
 SIGMA = 20.0  # counts; what a share of 0.02 zCDP leaves on Adult
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_schemas import random_records, same, schemas
 
 from synth.encoding.cells import Cells
 from synth.encoding.features import Features
@@ -15,6 +14,7 @@ from synth.encoding.records import Codec, Records
 from synth.encoding.scales import scale_of
 from synth.errors import ProtocolError
 from synth.schema import Boolean, Categorical, Continuous, Integer, Schema
+from tests.synth.encoding.random_schemas import random_records, same, schemas
 
 
 def random_mixture(lowest: float, highest: float, step: float, modes: int, seed: int) -> Mixture:

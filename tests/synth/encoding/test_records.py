@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_schemas import as_text, random_records, same, schemas
 
 from synth.encoding.records import Codec, Records
 from synth.errors import DataError, SchemaError
 from synth.schema import Boolean, Categorical, Column, Continuous, Datetime, Identifier, Integer, Schema
+from tests.synth.encoding.random_schemas import as_text, random_records, same, schemas
 
 YEAR = {"min": dt.datetime(2020, 1, 1), "max": dt.datetime(2020, 12, 31)}
 
