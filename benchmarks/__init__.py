@@ -1,0 +1,1 @@
+"""The tables and ratios of the documentation, each made by one command: ``python -m benchmarks.<name>``."""

@@ -1,0 +1,198 @@
+"""Sums under CKKS: the parties hold the key, the aggregator adds what it cannot read.
+
+The only importer of TenSEAL. One setting, for addition alone: ring degree 4096, primes of 60 and 49 bits (the
+109 bits that 128-bit security allows), scale 2^40; 32 bytes a value. The aggregator's ``PublicContext`` has no
+secret, rotation or relinearisation key and refuses to be made with one. A ``PartyContext`` has the secret key; its
+public half is always taken from it, never from the aggregator, who could otherwise offer a key of its own.
+
+TenSEAL opens almost anything: a flipped bit, a foreign key or one party's ciphertext gives numbers like any other.
+So a message carries nothing but coefficients (the rest of TenSEAL's format is the same for all and is put back
+here), names its context, is vouched for by its sender, and ends each chunk in a roll call (``crypto.rollcall``).
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import tenseal as ts
+from numpy.typing import NDArray
+
+from crypto.derive import derive_key, digest
+from crypto.encrypted import CHUNK_BYTES, SLOTS, VALUES_PER_CHUNK, EncryptedVector, chunks_for
+from crypto.errors import Malformed, UnknownIdentity, WrongContext
+from crypto.framing import pack
+from crypto.ranges import require_reals
+from crypto.rollcall import require_all_present, roll_numbers
+from crypto.rounds import FEWEST_PARTIES, Round, require_exactly
+from crypto.slots import slot_share
+
+_RING_DEGREE = 4096
+_PRIME_BITS = [60, 49]
+_SCALE = 2.0**40
+
+
+class PublicContext:
+    """What the aggregator holds: enough to add ciphertexts, not to open one."""
+
+    def __init__(self, data: bytes) -> None:
+        self._context = _load(data)
+        if self._context.has_secret_key():
+            raise WrongContext("a public context came with a secret key; it is refused and must be replaced")
+        self.data = data
+        self.digest = digest(data)
+
+    def add(
+        self,
+        contributions: Iterable[tuple[str, bytes]],
+        *,
+        length: int,
+        parties: Collection[str],
+        minimum: int = FEWEST_PARTIES,
+    ) -> bytes:
+        """The encrypted sum of one encrypted vector of each declared party; vouchers are checked before."""
+        received = [(party, EncryptedVector.from_bytes(message)) for party, message in contributions]
+        require_exactly((party for party, _ in received), parties, minimum)
+        for _, vector in received:
+            vector.require(context_digest=self.digest, length=length, terms=1)
+        columns = zip(*(vector.chunks() for _, vector in received), strict=True)
+        body = b"".join(self._add_chunks(chunks) for chunks in columns)
+        return EncryptedVector(self.digest, length, len(received), body).to_bytes()
+
+    def _add_chunks(self, chunks: tuple[bytes, ...]) -> bytes:
+        with _tenseal_refusals("a ciphertext is not valid; ask its sender to send it again"):
+            total = _ciphertext(self._context, chunks[0])
+            for chunk in chunks[1:]:
+                total += _ciphertext(self._context, chunk)
+            return _coefficients(total)
+
+
+class PartyContext:
+    """What a party holds: it encrypts its own vector and opens the sum of all."""
+
+    def __init__(self, secret: bytes) -> None:
+        """``secret`` comes from ``make`` or, in a sealed box, from the party that made it."""
+        self._context = _load(secret)
+        if not self._context.has_secret_key():
+            raise WrongContext("a party's context came without its secret key; ask for it again")
+        self._secret = secret
+        self._roll_key = derive_key(secret, pack("roll call key"))
+        self.public = PublicContext(_serialized(self._context, secret=False))
+
+    @classmethod
+    def make(cls) -> "PartyContext":
+        return cls(_serialized(_new_context(), secret=True))
+
+    def secret_bytes(self) -> bytes:
+        """To be sealed to the other parties. Whoever has it can open any ciphertext of this run."""
+        return self._secret
+
+    def encrypt(self, slots: NDArray[np.float64], *, party: str, parties: Collection[str], moment: Round) -> bytes:
+        """The encrypted vector of ``party``; entries beyond the party's share of a slot are refused."""
+        require_exactly(parties, parties)
+        if party not in parties:
+            raise UnknownIdentity(f"{party!r} is not among the declared parties; it cannot take part")
+        require_reals(slots, slot_share(len(parties)))
+        count = chunks_for(slots.size)
+        rows = np.zeros((count, SLOTS))
+        values = np.zeros(count * VALUES_PER_CHUNK)
+        values[: slots.size] = slots
+        rows[:, :VALUES_PER_CHUNK] = values.reshape(count, VALUES_PER_CHUNK)
+        rows[:, VALUES_PER_CHUNK:] = roll_numbers(self._roll_key, party, parties=parties, moment=moment, chunks=count)
+        body = b"".join(_coefficients(ts.ckks_vector(self._context, row)) for row in rows)
+        return EncryptedVector(self.public.digest, slots.size, 1, body).to_bytes()
+
+    def open(
+        self,
+        total: bytes,
+        *,
+        length: int,
+        parties: Collection[str],
+        moment: Round,
+        minimum: int = FEWEST_PARTIES,
+    ) -> NDArray[np.float64]:
+        """The slots of the sum over exactly ``parties`` in this round; anything else stays closed.
+
+        A sum that is ``Forged`` must end the use of this key: make a new one for the next epoch. CKKS, like every
+        lattice scheme, would give its key away bit by bit to someone who may try altered ciphertexts at will and
+        watch which are refused.
+        """
+        require_exactly(parties, parties, minimum)
+        vector = EncryptedVector.from_bytes(total)
+        vector.require(context_digest=self.public.digest, length=length, terms=len(parties))
+        with _tenseal_refusals("an encrypted sum is not valid; ask the aggregator to send it again"):
+            rows = np.array([_ciphertext(self._context, chunk).decrypt() for chunk in vector.chunks()])
+        require_all_present(rows[:, VALUES_PER_CHUNK:], self._roll_key, parties=parties, moment=moment)
+        return rows[:, :VALUES_PER_CHUNK].ravel()[:length]
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The bytes TenSEAL writes around the coefficients: parameters, sizes and scale, the same every time."""
+
+    before: bytes
+    after: bytes
+
+    @classmethod
+    def of(cls, context: Any) -> "_Layout":
+        start = 131  # TenSEAL 0.3.18; the check below fails loudly if a version changes it
+        data = ts.ckks_vector(context, np.zeros(SLOTS)).serialize()
+        layout = cls(data[:start], data[start + CHUNK_BYTES :])
+        layout.strip(data)
+        return layout
+
+    def strip(self, data: bytes) -> bytes:
+        inner = data[len(self.before) : len(data) - len(self.after)]
+        if len(inner) != CHUNK_BYTES or self.wrap(inner) != data:
+            raise WrongContext("TenSEAL wrote a ciphertext in an unknown layout; install the pinned version")
+        return inner
+
+    def wrap(self, coefficients: bytes) -> bytes:
+        return self.before + coefficients + self.after
+
+
+@cache
+def _layout() -> _Layout:
+    return _Layout.of(_new_context())
+
+
+def _new_context() -> Any:
+    context = ts.context(ts.SCHEME_TYPE.CKKS, _RING_DEGREE, coeff_mod_bit_sizes=_PRIME_BITS, n_threads=1)
+    context.global_scale = _SCALE
+    return context
+
+
+def _load(data: bytes) -> Any:
+    """A context with exactly our parameters (they are in the layout) and no key for anything but adding."""
+    with _tenseal_refusals("an encryption context is damaged; ask for it again"):
+        context = ts.context_from(data, n_threads=1)
+        layout = _Layout.of(context)
+    if layout != _layout() or context.has_galois_keys() or context.has_relin_keys():
+        raise WrongContext("an encryption context has other parameters or keys than agreed; it is refused")
+    return context
+
+
+def _serialized(context: Any, *, secret: bool) -> bytes:
+    data: bytes = context.serialize(
+        save_public_key=True, save_secret_key=secret, save_galois_keys=False, save_relin_keys=False
+    )
+    return data
+
+
+def _ciphertext(context: Any, coefficients: bytes) -> Any:
+    return ts.ckks_vector_from(context, _layout().wrap(coefficients))
+
+
+def _coefficients(ciphertext: Any) -> bytes:
+    return _layout().strip(ciphertext.serialize())
+
+
+@contextmanager
+def _tenseal_refusals(message: str) -> Iterator[None]:
+    """TenSEAL's own refusals, as ours; its texts are not ours to forward."""
+    try:
+        yield
+    except (RuntimeError, ValueError, IndexError, MemoryError):
+        raise Malformed(message) from None

@@ -1,0 +1,174 @@
+"""More than ten thousand damaged messages: each is refused with a typed error, quickly, and none opens.
+
+The generator is seeded, so a failure repeats. Every kind of message that crosses between institutions is here.
+"""
+
+import random
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from crypto.announcement import verify_announcement
+from crypto.ckks import PartyContext, PublicContext
+from crypto.encrypted import EncryptedVector
+from crypto.errors import CryptoError, Forged
+from crypto.masking import mask
+from crypto.rounds import Round
+from crypto.sealed import seal, unseal
+from crypto.vouchers import verify_voucher, vouch
+from tests.crypto.federations import Federation
+
+MOMENT = Round("run-1", 0, 1)
+Change = Callable[[bytes, random.Random], bytes]
+SLOWEST_SECONDS = 5.0  # a hang, not a busy machine
+
+
+def mutate(message: bytes, chance: random.Random) -> bytes:
+    """One to three of the usual accidents and attacks; never the message itself."""
+    damaged = bytearray(message)
+    while bytes(damaged) == message:
+        for _ in range(chance.randint(1, 3)):
+            where = chance.randrange(len(damaged) + 1)
+            width = chance.choice((1, 1, 2, 8, 64))
+            match chance.randrange(6):
+                case 0 if where < len(damaged):
+                    damaged[where] ^= 1 << chance.randrange(8)
+                case 1:
+                    damaged[where : where + width] = chance.randbytes(width)
+                case 2:
+                    del damaged[where:]
+                case 3:
+                    del damaged[where : where + width]
+                case 4:
+                    damaged[where:where] = chance.randbytes(width)
+                case _:
+                    damaged[where : where + width] = bytes([chance.choice((0, 255))]) * width
+    return bytes(damaged)
+
+
+def flip(message: bytes, chance: random.Random) -> bytes:
+    damaged = bytearray(message)
+    damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+    return bytes(damaged)
+
+
+def refuse_all(message: bytes, use: Callable[[bytes], object], times: int, change: Change = mutate) -> None:
+    use(message)  # the undamaged message is accepted, so a refusal below is due to the damage
+    chance = random.Random(20260101)
+    for attempt in range(times):
+        damaged = change(message, chance)
+        started = time.monotonic()
+        with pytest.raises(CryptoError):
+            use(damaged)
+        assert time.monotonic() - started < SLOWEST_SECONDS, attempt
+
+
+def test_announcements(hospitals: Federation) -> None:
+    refuse_all(
+        hospitals.messages["oslo"],
+        lambda message: verify_announcement(message, hospitals.roster, run="run-1", epoch=0),
+        times=3000,
+    )
+
+
+def test_vouchers(hospitals: Federation) -> None:
+    message = vouch(hospitals.identities["oslo"], b"payload", party="oslo", moment=MOMENT, purpose="p")
+    refuse_all(
+        message, lambda message: verify_voucher(message, hospitals.roster, moment=MOMENT, purpose="p"), times=3000
+    )
+
+
+@pytest.mark.parametrize("size", [0, 40, 5000])
+def test_sealed_boxes(hospitals: Federation, size: int) -> None:
+    me = hospitals.admitted["oslo"]
+    box = seal(bytes(size), key=hospitals.identities["lyon"], sender="lyon", recipient=me, purpose="p")
+    refuse_all(
+        box,
+        lambda box: unseal(
+            box,
+            session=hospitals.sessions["oslo"],
+            recipient=me,
+            sender="lyon",
+            roster=hospitals.roster,
+            purpose="p",
+        ),
+        times=1000,
+    )
+
+
+def test_masked_vectors_under_their_vouchers(hospitals: Federation) -> None:
+    vector = np.arange(200, dtype=np.uint64)
+    masked = mask(vector, me="oslo", secrets=hospitals.secrets["oslo"], moment=MOMENT).tobytes()
+    message = vouch(hospitals.identities["oslo"], masked, party="oslo", moment=MOMENT, purpose="p")
+    refuse_all(
+        masked,
+        lambda masked: verify_voucher(message, hospitals.roster, moment=MOMENT, purpose="p").require(masked),
+        times=1000,
+    )
+
+
+def encrypted_threes(key: PartyContext, names: tuple[str, ...]) -> dict[str, bytes]:
+    return {name: key.encrypt(np.full(9, 3.0), party=name, parties=names, moment=MOMENT) for name in names}
+
+
+@pytest.mark.parametrize("change", [mutate, flip])
+def test_encrypted_sums(hospitals: Federation, ckks_key: PartyContext, change: Change) -> None:
+    names = hospitals.names
+    total = ckks_key.public.add(encrypted_threes(ckks_key, names).items(), length=9, parties=names)
+    refuse_all(
+        total,
+        lambda total: ckks_key.open(total, length=9, parties=names, moment=MOMENT),
+        times=1000,
+        change=change,
+    )
+
+
+@pytest.mark.parametrize("change", [mutate, flip])
+def test_encrypted_contributions_even_without_their_vouchers(
+    hospitals: Federation, ckks_key: PartyContext, change: Change
+) -> None:
+    """A voucher refuses these at once; should an aggregator skip that check, the parties refuse the sum."""
+    names = hospitals.names
+    sent = encrypted_threes(ckks_key, names)
+
+    def add_and_open(message: bytes) -> None:
+        total = ckks_key.public.add({**sent, "oslo": message}.items(), length=9, parties=names)
+        ckks_key.open(total, length=9, parties=names, moment=MOMENT)
+
+    refuse_all(sent["oslo"], add_and_open, times=500, change=change)
+
+
+def test_every_kind_of_damage_to_coefficients_is_forgery_or_invalid(
+    hospitals: Federation, ckks_key: PartyContext
+) -> None:
+    """Even the lowest bit of one coefficient: no damage is small enough to pass as noise."""
+    names = hospitals.names
+    total = ckks_key.public.add(encrypted_threes(ckks_key, names).items(), length=9, parties=names)
+    vector = EncryptedVector.from_bytes(total)
+    for position in range(0, len(vector.body), 4096 * 8 // 4):
+        body = bytearray(vector.body)
+        body[position] ^= 1
+        damaged = EncryptedVector(vector.context_digest, 9, 3, bytes(body)).to_bytes()
+        with pytest.raises(Forged):
+            ckks_key.open(damaged, length=9, parties=names, moment=MOMENT)
+
+
+@pytest.mark.parametrize("change", [mutate, flip])
+def test_contexts(hospitals: Federation, ckks_key: PartyContext, change: Change) -> None:
+    names = hospitals.names
+    sent = encrypted_threes(ckks_key, names)
+    total = ckks_key.public.add(sent.items(), length=9, parties=names)
+    refuse_all(
+        ckks_key.public.data,
+        lambda data: PublicContext(data).add(sent.items(), length=9, parties=names),
+        times=100,
+        change=change,
+    )
+    refuse_all(
+        ckks_key.secret_bytes(),
+        lambda secret: PartyContext(secret).open(total, length=9, parties=names, moment=MOMENT),
+        times=100,
+        change=change,
+    )
