@@ -10,19 +10,15 @@ latest `local` arrays are kept: no earlier ones are ever needed again.
 
 from __future__ import annotations
 
-import io
-import json
 import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from fed_node.durable import read_durable, sealed, sync_folder, unsealed, write_durably
 from fed_node.errors import AskChanged, StoreDamaged, StoreUnwritable
-from synth.errors import ProtocolError
+from synth import archive
+from synth.errors import InputError, ProtocolError
 from synth.interface import Answer, Arrays
 
 Header = dict[str, Any]  # digest and weight of the answer, whether local arrays belong to it, array names
@@ -71,8 +67,8 @@ class AnswerStore:
         path = self._path(key.run, key.sequence)
         header = {"digest": key.digest, "weight": float(answer.weight), "has_local": bool(local)}
         if local:
-            write_durably(path.with_suffix(".local"), _packed({}, local), settle=False)
-        write_durably(path, _packed(header, answer.arrays))
+            archive.write_durably(path.with_suffix(".local"), _packed(local, {}))
+        archive.write_durably(path, _packed(answer.arrays, header))
         for older in path.parent.glob("*.local"):
             if int(older.stem) < key.sequence:
                 older.unlink(missing_ok=True)
@@ -90,7 +86,6 @@ class AnswerStore:
             return
         try:
             shutil.rmtree(folder)
-            sync_folder(self.folder)
         except OSError as error:
             raise StoreUnwritable(
                 f"cannot remove {folder}: {error.strerror}. Make the volume writable, then try again."
@@ -117,19 +112,18 @@ class AnswerStore:
         return self.folder / AnswerKey(run, 0, "").run
 
 
-def _packed(header: Header, arrays: Arrays) -> bytes:
-    """One line of JSON, then an .npz without pickle; arrays are numbered there, as their names are free text."""
-    body = io.BytesIO()
-    np.savez(body, *arrays.values(), allow_pickle=False)
-    line = json.dumps({**header, "names": list(arrays)}).encode() + b"\n"
-    return sealed(line + body.getvalue())
+def _packed(arrays: Arrays, header: Header) -> bytes:
+    """Arrays are numbered in the file, as their names are free text."""
+    numbered = {str(place): array for place, array in enumerate(arrays.values())}
+    return archive.pack(numbered, {**header, "names": list(arrays)})
 
 
 def _read(path: Path) -> tuple[Header, Arrays] | None:
-    """Header and arrays of a stored file, None if there is none; its checksum was right, so its form is ours."""
-    if (whole := read_durable(path)) is None:
+    """Header and arrays of a stored file, None if there is none."""
+    try:
+        arrays, header = archive.unpack(path.read_bytes(), str(path))
+    except FileNotFoundError:
         return None
-    line, _, body = unsealed(whole, path).partition(b"\n")
-    header: Header = json.loads(line)
-    with np.load(io.BytesIO(body), allow_pickle=False) as stored:
-        return header, {name: stored[f"arr_{place}"] for place, name in enumerate(header["names"])}
+    except (InputError, OSError) as error:
+        raise StoreDamaged(f"a stored answer cannot be read: {error}. Restore the volume from a backup.") from error
+    return header, {name: arrays[str(place)] for place, name in enumerate(header["names"])}

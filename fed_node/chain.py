@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fed_node.durable import sync_folder
 from fed_node.errors import StoreDamaged, StoreError, StoreInUse, StoreUnwritable
 
 ROOT = "0" * 64  # what the first entry is chained to
@@ -109,7 +108,7 @@ class Chain:
             fresh.executescript(TABLE)
             fresh.close()
             os.replace(beside, self.path)
-            sync_folder(self.path.parent)
+            _sync_folder(self.path.parent)
         if not os.fstat(self._lock).st_size:
             os.write(self._lock, b"There is a ledger beside this file. Keep both.\n")
             os.fsync(self._lock)
@@ -159,6 +158,14 @@ def _locked(path: Path) -> int:
             f"another process writes to {path}. A dataset has one writer: stop the other worker, or wait for it to end."
         ) from error
     return descriptor
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _lock_path(path: Path) -> Path:

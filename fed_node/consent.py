@@ -11,9 +11,9 @@ import json
 import re
 from pathlib import Path
 
-from fed_node.durable import read_durable, write_durably
 from fed_node.errors import AskOutsidePlan, NotApproved, PolicyRefused, StoreDamaged, StoreUnwritable
 from fed_node.policy import Policy, violations
+from synth.archive import write_durably
 from synth.errors import PlanError
 from synth.interface import Ask
 from synth.plan import Plan, parse_plan
@@ -36,14 +36,13 @@ class Approvals:
 
     def get(self, digest: str) -> Plan:
         """The approved plan, as it was approved."""
-        content = read_durable(self._path(digest))
-        if content is None:
+        try:
+            plan = parse_plan(json.loads(self._path(digest).read_bytes()))
+        except FileNotFoundError:
             raise NotApproved(
                 f"no plan with digest {digest} was approved here; `fedsynth node approve PLAN` does that."
-            )
-        try:
-            plan = parse_plan(json.loads(content))
-        except (PlanError, ValueError) as error:
+            ) from None
+        except (PlanError, ValueError, OSError) as error:
             raise self._damaged(digest) from error
         if plan.digest() != digest:
             raise self._damaged(digest)

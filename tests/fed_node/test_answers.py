@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from fed_node.answers import AnswerKey, AnswerStore
-from fed_node.errors import AskChanged, StoreDamaged, StoreUnwritable
-from synth.errors import ProtocolError
+from fed_node.errors import AskChanged, StoreDamaged
+from synth.errors import OutputError, ProtocolError
 from synth.interface import Answer
 
 KEY = AnswerKey("run-1", 3, "d" * 64)
@@ -144,7 +144,7 @@ def test_objects_are_never_pickled(tmp_path: Path) -> None:
 
 def test_a_volume_that_takes_no_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "run-1").symlink_to("/proc/self")  # a folder nobody can make files in
-    with pytest.raises(StoreUnwritable, match="writable"):
+    with pytest.raises(OutputError, match="cannot write"):
         AnswerStore(tmp_path).put(KEY, ANSWER, LOCAL)
 
 
