@@ -23,12 +23,12 @@ from synth.schema import Schema
 
 def jsd(real: Rows, synthetic: Rows, schema: Schema) -> float | None:
     """Mean Jensen-Shannon distance over discrete columns, 0..1. None: the schema has no discrete column."""
-    return _mean(jsd_by_column(real, synthetic, schema).values())
+    return mean_of(jsd_by_column(real, synthetic, schema).values())
 
 
 def wd(real: Rows, synthetic: Rows, schema: Schema) -> float | None:
     """Mean scaled Wasserstein-1 over numeric columns, 0 upwards. None: no numeric column can be compared."""
-    return _mean(wd_by_column(real, synthetic, schema).values())
+    return mean_of(wd_by_column(real, synthetic, schema).values())
 
 
 def tvd_one_way(real: Rows, synthetic: Rows, schema: Schema) -> float:
@@ -38,7 +38,7 @@ def tvd_one_way(real: Rows, synthetic: Rows, schema: Schema) -> float:
 
 def tvd_two_way(real: Rows, synthetic: Rows, schema: Schema) -> float | None:
     """Mean total variation distance over all pairs of columns, 0..1. None: there is only one column."""
-    return _mean(tvd_by_pair(real, synthetic, schema).values())
+    return mean_of(tvd_by_pair(real, synthetic, schema).values())
 
 
 def jsd_by_column(real: Rows, synthetic: Rows, schema: Schema) -> dict[str, float]:
@@ -90,7 +90,7 @@ def _jensen_shannon(p: FloatArray, q: FloatArray) -> float:
 
 
 def _wasserstein(real: Table, synthetic: Table, name: str) -> float | None:
-    left, right = (table.numbers[name][~np.isnan(table.numbers[name])] for table in (real, synthetic))
+    left, right = real.filled(name), synthetic.filled(name)
     if len(left) == 0 or len(right) == 0:
         return None
     low, width = float(left.min()), float(np.ptp(left))
@@ -100,6 +100,7 @@ def _wasserstein(real: Table, synthetic: Table, name: str) -> float | None:
     return float(wasserstein_distance((left - low) / width, (right - low) / width))
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """Mean of the figures that exist; None when none does."""
     present = [value for value in values if value is not None]
     return float(np.mean(present)) if present else None

@@ -25,7 +25,7 @@ PUBLIC_BINS = 32
 """Equal-width bins over the declared domain; integer columns with fewer values get one bin per value."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """One table's released columns. `codes[name]` is in 0..len(labels), the last one meaning 'empty cell';
     `numbers[name]` is float with NaN for an empty cell (times in seconds since the lowest one)."""
@@ -48,6 +48,11 @@ class Table:
     def sample(self, rows: int, rng: np.random.Generator) -> Table:
         """At most `rows` rows, drawn without replacement; the table itself when it is no larger."""
         return self if self.rows <= rows else self.take(rng.choice(self.rows, rows, replace=False))
+
+    def filled(self, name: str) -> FloatArray:
+        """The numbers of a numeric column without its empty cells."""
+        values = self.numbers[name]
+        return values[~np.isnan(values)]
 
     def discretized(self, name: str) -> IntArray:
         """Codes of a discrete column, public bins of a numeric one; the last code is 'empty cell'."""

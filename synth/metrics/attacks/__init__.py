@@ -1,0 +1,1 @@
+"""What an attacker who holds the synthetic table could learn about the real people behind it. One file per attack."""

@@ -1,0 +1,148 @@
+"""How columns move together: association matrices of one table, and how far apart two tables' matrices are.
+
+    Pearson's r            numeric with numeric
+    Cramér's V             discrete with discrete, plain (CTGAN paper) and bias-corrected (Bayesian network thesis)
+    Theil's U              discrete given discrete, not symmetric (FinDiff paper)
+    correlation ratio      numeric given discrete
+
+An empty discrete cell is a category; an empty number drops out of its own pairs. A constant column is associated with
+nothing (0), except that Theil's U of a constant is 1, as in the library the FinDiff paper used.
+NOTE[DIFF]: that library applies Yates's correction to χ² of 2 × 2 tables; the papers' formula has none, and so here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from synth.metrics.fidelity import counts_2d, mean_of
+from synth.metrics.tables import FloatArray, IntArray, Rows, Table, table_of
+from synth.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Associations:
+    """All matrices of one table. Rows and columns follow `numeric` and `discrete`."""
+
+    numeric: list[str]
+    discrete: list[str]
+    pearson: FloatArray  # (numeric, numeric), diagonal 1
+    cramers_v: FloatArray  # (discrete, discrete), diagonal 1
+    cramers_v_corrected: FloatArray  # (discrete, discrete), diagonal 1
+    theils_u: FloatArray  # (discrete, discrete): share of the row column's entropy that the column explains
+    correlation_ratio: FloatArray  # (numeric, discrete)
+
+    def mixed(self) -> FloatArray:
+        """One symmetric matrix over numeric then discrete columns: r, correlation ratio, bias-corrected V."""
+        return np.block([[self.pearson, self.correlation_ratio], [self.correlation_ratio.T, self.cramers_v_corrected]])
+
+
+def associations(rows: Rows, schema: Schema) -> Associations:
+    table = table_of(rows, schema)
+    numeric, discrete = list(schema.numeric), list(schema.discrete)
+    plain, corrected, explained = np.eye(len(discrete)), np.eye(len(discrete)), np.eye(len(discrete))
+    for i, j in combinations(range(len(discrete)), 2):
+        counts = _observed(table, discrete[i], discrete[j])
+        plain[i, j] = plain[j, i] = cramers_v(counts)
+        corrected[i, j] = corrected[j, i] = cramers_v(counts, corrected=True)
+        explained[i, j], explained[j, i] = theils_u(counts), theils_u(counts.T)
+    ratios = np.zeros((len(numeric), len(discrete)))
+    for i, name in enumerate(numeric):
+        for j, group in enumerate(discrete):
+            ratios[i, j] = correlation_ratio(table.numbers[name], table.codes[group])
+    return Associations(
+        numeric, discrete, pearson([table.numbers[name] for name in numeric]), plain, corrected, explained, ratios
+    )
+
+
+def mean_absolute_difference(left: Associations, right: Associations) -> float | None:
+    """Mean |difference| over unordered pairs: r for numeric, plain V for discrete, ratio for mixed; 0 is best."""
+    gaps = [_upper(left.pearson, right.pearson), _upper(left.cramers_v, right.cramers_v)]
+    gaps.append(np.abs(left.correlation_ratio - right.correlation_ratio).ravel())
+    return mean_of(np.concatenate(gaps).tolist())
+
+
+def pcd(left: Associations, right: Associations) -> float:
+    """Pairwise correlation difference: Frobenius norm of the difference of the mixed matrices; 0 is best."""
+    return float(np.linalg.norm(left.mixed() - right.mixed()))
+
+
+def matrix_distance(real: Rows, synthetic: Rows, schema: Schema) -> float:
+    """1 - tr(R S) / (|R| |S|) on Pearson matrices with integer category codes (WAE paper), 0..1; 0 is best."""
+    left, right = (_code_correlation(table_of(rows, schema)) for rows in (real, synthetic))
+    return float(np.clip(1.0 - np.sum(left * right) / (np.linalg.norm(left) * np.linalg.norm(right)), 0.0, 1.0))
+
+
+def pearson(columns: list[FloatArray]) -> FloatArray:
+    """Over the rows where both cells are filled; 0 with a constant column."""
+    result = np.eye(len(columns))
+    if not columns:
+        return result
+    stacked = np.stack(columns)
+    complete = ~np.isnan(stacked).any(axis=0)
+    if complete.all():
+        with np.errstate(invalid="ignore", divide="ignore"):
+            result = np.nan_to_num(np.atleast_2d(np.corrcoef(stacked)))
+        result[np.ptp(stacked, axis=1) == 0] = 0.0  # rounding can leave a constant column a tiny variance
+        result[:, np.ptp(stacked, axis=1) == 0] = 0.0
+        np.fill_diagonal(result, 1.0)
+        return np.clip(result, -1.0, 1.0)
+    for i, j in combinations(range(len(columns)), 2):
+        both = ~np.isnan(stacked[i]) & ~np.isnan(stacked[j])
+        result[i, j] = result[j, i] = pearson([stacked[i, both], stacked[j, both]])[0, 1] if both.any() else 0.0
+    return result
+
+
+def cramers_v(counts: IntArray, corrected: bool = False) -> float:
+    """From a contingency table without empty rows or columns."""
+    n, (r, c) = counts.sum(), counts.shape
+    if min(r, c) < 2:
+        return 0.0
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n
+    phi2 = float((np.square(counts - expected) / expected).sum() / n)
+    smaller = min(r, c) - 1.0
+    if corrected and n > 1:
+        phi2 = max(0.0, phi2 - (r - 1) * (c - 1) / (n - 1))
+        smaller = min(r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)) - 1.0
+    return float(np.clip(np.sqrt(phi2 / smaller), 0.0, 1.0)) if smaller > 0 else 0.0
+
+
+def theils_u(counts: IntArray) -> float:
+    """(H(row) - H(row | column)) / H(row); 1 for a constant row variable."""
+    own = _entropy(counts.sum(axis=1))
+    if own == 0.0:
+        return 1.0
+    return float(np.clip((own + _entropy(counts.sum(axis=0)) - _entropy(counts.ravel())) / own, 0.0, 1.0))
+
+
+def correlation_ratio(values: FloatArray, groups: IntArray) -> float:
+    """sqrt(variance between group means / variance); 0 for a constant or empty column."""
+    filled = ~np.isnan(values)
+    values, groups = values[filled], groups[filled]
+    if len(values) == 0 or np.ptp(values) == 0:
+        return 0.0
+    centred = values - values.mean()
+    sizes = np.bincount(groups)
+    sums = np.bincount(groups, weights=centred)
+    between = np.square(sums[sizes > 0]) / sizes[sizes > 0]
+    return float(np.clip(np.sqrt(between.sum() / np.square(centred).sum()), 0.0, 1.0))
+
+
+def _observed(table: Table, first: str, second: str) -> IntArray:
+    counts = counts_2d(table.codes[first], table.codes[second], (table.cells(first), table.cells(second)))
+    return counts[counts.any(axis=1)][:, counts.any(axis=0)]
+
+
+def _entropy(counts: IntArray) -> float:
+    p = counts[counts > 0] / counts.sum()
+    return float(-(p * np.log(p)).sum()) if len(p) > 1 else 0.0
+
+
+def _upper(left: FloatArray, right: FloatArray) -> FloatArray:
+    return np.abs(left - right)[np.triu_indices(len(left), 1)]
+
+
+def _code_correlation(table: Table) -> FloatArray:
+    return pearson([*table.numbers.values(), *(codes.astype(np.float64) for codes in table.codes.values())])
