@@ -20,8 +20,9 @@ from aggregator.secure_sum import SecureSum
 from aggregator.spending import Spending
 from aggregator.watch import Watch
 from synth.interface import Ask
+from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
-from synth.statistics import Statistics, StatisticsInquiry
+from synth.statistics import Statistics
 from synth.synthesizers import build
 
 
@@ -76,7 +77,7 @@ def synthesize(plan: Plan, exchange: GridExchange, desk: Desk, watch: Watch) -> 
 def agree(plan: Plan, sums: SecureSum, position: Position, watch: Watch) -> tuple[Statistics, Position]:
     """The statistics that every encoding is fitted on: the run's first asks."""
     watch.stage(f"summing statistics ({plan.secure_sum.statistics})")
-    inquiry, spending, asked = StatisticsInquiry(plan), Spending(plan), []
+    inquiry, spending, asked = statistics_inquiry(plan), Spending(plan), []
 
     def absorbed(ask: Ask) -> None:
         spending.add(inquiry, ask)

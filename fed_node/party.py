@@ -21,9 +21,9 @@ from synth.certificate import Statement, as_records
 from synth.encoding.records import Records
 from synth.errors import DataError, ProtocolError
 from synth.interface import Answer, Ask, Inquiry
+from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
 from synth.privacy.noise import NoiseSource, seeded_source
-from synth.statistics import StatisticsInquiry
 from synth.synthesizers import build
 from synth.wire import Envelope
 
@@ -80,7 +80,7 @@ class Run:
         self.name = party.settings.name
         if self.name not in {member.name for member in plan.parties}:
             raise ProtocolError(f"the plan does not name this party ('{self.name}')")
-        self.inquiries: dict[str, Inquiry] = {"statistics": StatisticsInquiry(plan), "training": build(plan)}
+        self.inquiries: dict[str, Inquiry] = {"statistics": statistics_inquiry(plan), "training": build(plan)}
         seed = party.settings.seed
         self.noise = NoiseSource() if seed is None else seeded_source(seed, run_id, self.name)
         self.seal = Seal(plan, self.name, run_id, party.home / "identity.key", party.settings.peers)

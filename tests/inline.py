@@ -10,7 +10,7 @@ from synth.interface import Answer, Arrays, Ask, Inquiry, Synthesizer
 from synth.plan import Plan
 from synth.privacy.events import Event
 from synth.privacy.noise import seeded_source
-from synth.statistics import Statistics, StatisticsInquiry
+from synth.statistics import Statistics
 from synth.synthesizers import build
 
 
@@ -50,7 +50,7 @@ def added(answers: dict[str, Answer]) -> Answer:
 
 
 def statistics_of(federation: Inline) -> Statistics:
-    inquiry = StatisticsInquiry(federation.plan)
+    inquiry = statistics_inquiry(federation.plan)
     federation.drive(inquiry)
     return inquiry.result()
 

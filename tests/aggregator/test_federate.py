@@ -1,0 +1,49 @@
+"""The loop, without a network: it asks until there is nothing to ask, in order, and counts asks over the whole run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from aggregator.federate import federate
+from synth.interface import Answer, Ask, Inquiry
+
+
+class Counting(Inquiry):
+    """Asks three times; absorbs what comes."""
+
+    def __init__(self) -> None:
+        self.absorbed: list[Any] = []
+
+    def ask(self, number: int) -> Ask | None:
+        return Ask(options={"number": number}) if number < 3 else None
+
+    def absorb(self, answers: Any) -> None:
+        self.absorbed.append(answers)
+
+    def cost(self, ask: Ask, party: str) -> list[Any]:
+        return []
+
+    def whole_cost(self, party: str) -> list[Any]:
+        return []
+
+    def answer(self, ask: Any, party: Any, data: Any, local: Any, noise: Any) -> Any:
+        raise AssertionError
+
+
+class Sums:
+    def __init__(self) -> None:
+        self.asked: list[tuple[object, int]] = []
+
+    def total(self, ask: Ask, sequence: int) -> Answer:
+        self.asked.append((ask.options["number"], sequence))
+        return Answer({"x": np.ones(1)}, 1.0)
+
+
+def test_asks_until_none_and_numbers_go_on_when_resumed() -> None:
+    inquiry, sums, seen = Counting(), Sums(), []
+    federate(inquiry, sums, number=1, sequence=5, absorbed=lambda ask: seen.append(ask.options["number"]))  # type: ignore[arg-type]
+    assert sums.asked == [(1, 5), (2, 6)]
+    assert seen == [1, 2]
+    assert len(inquiry.absorbed) == 2
