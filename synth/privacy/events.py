@@ -14,9 +14,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
-
-class EventError(ValueError):
-    """An event that cannot be accounted for as written. The text holds parameters only, no data value."""
+from synth.errors import PrivacyError
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class SampledGaussian:
     def __post_init__(self) -> None:
         _require_positive(self, "sample_rate")
         if self.sample_rate > 1:
-            raise EventError(f"sampled_gaussian: sample_rate is a probability, got {self.sample_rate}")
+            raise PrivacyError(f"sampled_gaussian: sample_rate is a probability, got {self.sample_rate}")
         _require_positive(self, "noise_multiplier")
         _require_count(self, "steps")
 
@@ -100,7 +98,7 @@ class Unaccounted:
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, str) or not self.what:
-            raise EventError("unaccounted: say in `what` which release has no guarantee")
+            raise PrivacyError("unaccounted: say in `what` which release has no guarantee")
 
 
 Event: TypeAlias = CountNoise | SampledGaussian | Gaussian | Laplace | Unaccounted
@@ -119,12 +117,12 @@ def from_dict(record: Mapping[str, Any]) -> Event:
     kind = content.pop("kind", None)
     event_type = _BY_KIND.get(kind) if isinstance(kind, str) else None
     if event_type is None:
-        raise EventError(f"unknown event kind {kind!r}; known: {', '.join(_BY_KIND)}")
+        raise PrivacyError(f"unknown event kind {kind!r}; known: {', '.join(_BY_KIND)}")
     known = {field.name: field for field in fields(event_type)}
     if unknown := sorted(map(str, content.keys() - known.keys())):
-        raise EventError(f"{kind}: unknown fields {unknown}; the record is from another version")
+        raise PrivacyError(f"{kind}: unknown fields {unknown}; the record is from another version")
     if missing := [name for name, f in known.items() if f.default is MISSING and name not in content]:
-        raise EventError(f"{kind}: missing fields {missing}")
+        raise PrivacyError(f"{kind}: missing fields {missing}")
     floats = {name for name, field in known.items() if field.type is float}
     return event_type(**{k: _as_float(v) if k in floats else v for k, v in content.items()})
 
@@ -137,16 +135,16 @@ def _as_float(value: Any) -> Any:
 def _require_count(event: Any, name: str) -> None:
     value = getattr(event, name)
     if type(value) is not int or value < 1:
-        raise EventError(f"{event.kind}: {name} must be a whole number of at least 1, got {value!r}")
+        raise PrivacyError(f"{event.kind}: {name} must be a whole number of at least 1, got {value!r}")
 
 
 def _require_positive(event: Any, name: str) -> None:
     value = getattr(event, name)
     if not isinstance(value, float) or not math.isfinite(value) or value <= 0:
-        raise EventError(f"{event.kind}: {name} must be a finite number above 0 (a float), got {value!r}")
+        raise PrivacyError(f"{event.kind}: {name} must be a finite number above 0 (a float), got {value!r}")
 
 
 def _require_one_of(event: Any, name: str, allowed: tuple[str, ...]) -> None:
     value = getattr(event, name)
     if value not in allowed:
-        raise EventError(f"{event.kind}: {name} must be one of {', '.join(allowed)}, got {value!r}")
+        raise PrivacyError(f"{event.kind}: {name} must be one of {', '.join(allowed)}, got {value!r}")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synth.errors import PrivacyError
 from synth.privacy.events import (
     CountNoise,
     Event,
-    EventError,
     Gaussian,
     Laplace,
     SampledGaussian,
@@ -75,5 +75,5 @@ def test_stored_form_never_changes() -> None:
     ],
 )
 def test_anything_else_is_refused(record: dict[str, object]) -> None:
-    with pytest.raises(EventError):
+    with pytest.raises(PrivacyError):
         from_dict(record)

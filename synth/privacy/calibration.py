@@ -1,0 +1,178 @@
+"""From a budget to noise.
+
+Everything here is computed from public numbers of the plan, by the aggregator and by every party separately, and
+must come out the same. So noise levels are looked for on the grid of four-significant-digit decimals only: the
+answer is the smallest such value that keeps `compose`, the ledger's own function, at or below ε. Two machines
+whose floating point differs in the last digits would have to straddle a grid point to disagree, and then the
+party's ledger, which composes what was asked, still decides.
+
+The search walks down in grids of privacy loss of increasing precision. A coarser grid only overstates ε, so each
+answer is a valid start for the next and the expensive last one is evaluated a few times.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+
+from dp_accounting.gaussian_mechanism import get_epsilon_gaussian, get_sigma_gaussian
+
+from synth.errors import BudgetError, PrivacyError
+from synth.privacy.accounting import compose
+from synth.privacy.events import CountNoise, Event, SampledGaussian
+
+_DECADE = 9000  # four-digit mantissas 1000 … 9999
+_LARGEST_NOISE = 8 * _DECADE  # grid index of 10^8; more noise than this is no mechanism
+
+
+@dataclass(frozen=True)
+class NoisePlan:
+    """Noise for a run that releases counts once and then trains."""
+
+    count_variance: float  # counts², per cell, of the honest parties together (or of one party, if trust is local)
+    noise_multiplier: float
+
+
+def split_budget(
+    epsilon: float, delta: float, statistics_share: float, queries: int, sample_rate: float, steps: int
+) -> NoisePlan:
+    """Statistics get a share of the budget, training gets all the rest.
+
+    Shares are shares of ρ (zero-concentrated DP), the currency that adds up: the statistics may cost, alone, what a
+    Gaussian mechanism with `statistics_share` of the ρ of a (ε, δ) Gaussian mechanism would cost. Training is then
+    calibrated by exact composition with them, so no slack of the split is lost.
+    """
+    _check_budget(epsilon, delta)
+    if not 0 < statistics_share < 1:
+        raise PrivacyError(f"the statistics' share of the budget must lie between 0 and 1, got {statistics_share}")
+    sigma = get_sigma_gaussian(epsilon, delta) / math.sqrt(statistics_share)
+    variance = calibrate_count_variance(float(get_epsilon_gaussian(sigma, delta)), delta, queries)
+    statistics = (CountNoise(queries, variance),)
+    return NoisePlan(variance, calibrate_noise_multiplier(epsilon, delta, sample_rate, steps, statistics))
+
+
+def calibrate_noise_multiplier(
+    epsilon: float, delta: float, sample_rate: float, steps: int, other_events: Iterable[Event] = ()
+) -> float:
+    """The least noise for `steps` DP-SGD steps such that they and the other events cost at most (ε, δ)."""
+    return _least_noise(epsilon, delta, SampledGaussian(sample_rate, 1.0, steps), tuple(other_events))
+
+
+def calibrate_count_variance(epsilon: float, delta: float, queries: int, other_events: Iterable[Event] = ()) -> float:
+    """The least variance per cell such that the counts and the other events cost at most (ε, δ)."""
+    return _least_noise(epsilon, delta, CountNoise(queries, 1.0), tuple(other_events))
+
+
+def steps_affordable(
+    epsilon: float,
+    delta: float,
+    sample_rate: float,
+    noise_multiplier: float,
+    spent: Iterable[Event] = (),
+    *,
+    at_most: int,
+) -> int:
+    """How many further steps, up to `at_most`, fit the budget. Training refuses the step after these."""
+    _check_budget(epsilon, delta)
+    spent = tuple(spent)
+
+    def fits(steps: int) -> bool:
+        training = [SampledGaussian(sample_rate, noise_multiplier, steps)] if steps else []
+        return compose([*spent, *training], delta).epsilon <= epsilon
+
+    if at_most < 1 or not fits(0):
+        return 0
+    return at_most if fits(at_most) else _bisect(fits, 0, at_most)
+
+
+@lru_cache(maxsize=64)
+def _least_noise(epsilon: float, delta: float, event: CountNoise | SampledGaussian, others: tuple[Event, ...]) -> float:
+    """The smallest noise on the grid with which the event fits the budget."""
+    _check_budget(epsilon, delta)
+    spent = compose(others, delta).epsilon
+    if spent >= epsilon:
+        raise BudgetError(
+            f"other releases already cost ε = {spent:.4g} of {epsilon:g}; raise ε or let them have more noise"
+        )
+
+    def cost(index: int, coarsening: float) -> float:
+        noisy = _with_noise(event, _grid_value(index))
+        return compose([*others, noisy], delta, coarsening).epsilon
+
+    index = 0
+    for coarsening in (10.0, 1.0):
+        index = _least_index(partial(cost, coarsening=coarsening), epsilon, index)
+    if index > _LARGEST_NOISE:
+        raise BudgetError(f"no amount of noise brings the total to ε = {epsilon:g}; other releases cost {spent:.6g}")
+    return _grid_value(index)
+
+
+def _with_noise(event: CountNoise | SampledGaussian, noise: float) -> Event:
+    if isinstance(event, CountNoise):
+        return replace(event, variance=noise)
+    return replace(event, noise_multiplier=noise)
+
+
+def _grid_value(index: int) -> float:
+    """… 0.9999, 1.000, 1.001, …, 9.999, 10.00, …; index 0 is 1."""
+    decade, mantissa = divmod(index, _DECADE)
+    return float(f"{1000 + mantissa}e{decade - 3}")
+
+
+def _grid_index(log_value: float) -> int:
+    """The grid point at or just above e^log_value."""
+    decade, fraction = divmod(log_value / math.log(10), 1)
+    return int(decade) * _DECADE + math.ceil(1000 * 10**fraction) - 1000
+
+
+def _least_index(cost: Callable[[int], float], epsilon: float, start: int) -> int:
+    """The least index whose cost is at most ε, for a falling cost; above _LARGEST_NOISE if there is none.
+
+    Cost is roughly a power of the noise, so everything is done in logarithms.
+    """
+
+    def excess(index: int) -> float:
+        return math.log(max(cost(index), 1e-300) / epsilon)
+
+    near, over = start, excess(start)
+    upwards, factor = over > 0, 1.2
+    while True:  # walk until one side is too costly and the other affordable
+        step = factor * over if math.isfinite(over) else 1.0
+        far = _grid_index(math.log(_grid_value(near)) + step)
+        far = max(far, near + 1) if upwards else min(far, near - 1)
+        over_there = excess(far)
+        if (over_there > 0) != upwards:
+            break
+        if far > _LARGEST_NOISE:
+            return far
+        near, over, factor = far, over_there, 2 * factor
+    costly, affordable = ((near, over), (far, over_there)) if upwards else ((far, over_there), (near, over))
+    return _interpolate(excess, costly, affordable)
+
+
+def _interpolate(excess: Callable[[int], float], costly: tuple[int, float], affordable: tuple[int, float]) -> int:
+    """Where the excess first falls to 0, by straight lines; every third guess bisects, to be sure to end."""
+    for turn in itertools.count(1):
+        (low, over), (high, under) = costly, affordable
+        if high - low == 1:
+            break
+        straight = over / (over - under) if math.isfinite(over) and turn % 3 else 0.5
+        log_low, log_high = math.log(_grid_value(low)), math.log(_grid_value(high))
+        middle = min(max(_grid_index(log_low + straight * (log_high - log_low)), low + 1), high - 1)
+        there = excess(middle)
+        costly, affordable = ((middle, there), affordable) if there > 0 else (costly, (middle, there))
+    return affordable[0]
+
+
+def _bisect(fits: Callable[[int], bool], good: int, bad: int) -> int:
+    """The last index that fits, coming from `good`, which does, to `bad`, which does not."""
+    while abs(good - bad) > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if fits(middle) else (good, middle)
+    return good
+
+
+def _check_budget(epsilon: float, delta: float) -> None:
+    if not (0 < epsilon < math.inf and 0 < delta < 1):
+        raise PrivacyError(f"a budget needs 0 < ε < ∞ and 0 < δ < 1, got ε = {epsilon}, δ = {delta}")

@@ -1,0 +1,78 @@
+"""Noise is as small as the budget allows and never smaller; every machine finds the same value."""
+
+import math
+
+import pytest
+from dp_accounting.gaussian_mechanism import get_epsilon_gaussian, get_sigma_gaussian
+
+from synth.errors import BudgetError, PrivacyError
+from synth.privacy.accounting import compose
+from synth.privacy.calibration import (
+    calibrate_count_variance,
+    calibrate_noise_multiplier,
+    split_budget,
+    steps_affordable,
+)
+from synth.privacy.events import CountNoise, Event, Gaussian, SampledGaussian, Unaccounted
+
+DELTA = 1e-5
+
+
+def four_digits(value: float) -> bool:
+    return float(f"{value:.3e}") == value
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 10.0, 50.0])
+def test_a_split_budget_is_used_up_and_not_exceeded(epsilon: float) -> None:
+    noise = split_budget(epsilon, DELTA, 0.1, queries=15, sample_rate=0.05, steps=1500)
+    counts, training = CountNoise(15, noise.count_variance), SampledGaussian(0.05, noise.noise_multiplier, 1500)
+    assert 0.995 * epsilon < compose([counts, training], DELTA).epsilon <= epsilon
+    share = get_epsilon_gaussian(get_sigma_gaussian(epsilon, DELTA) / math.sqrt(0.1), DELTA)
+    assert 0.995 * share < compose([counts], DELTA).epsilon <= share
+    assert four_digits(noise.count_variance)
+    assert four_digits(noise.noise_multiplier)
+
+
+def test_the_value_is_the_smallest_of_the_grid() -> None:
+    others: list[Event] = [CountNoise(15, 290.0)]
+    noise_multiplier = calibrate_noise_multiplier(3.0, DELTA, 0.05, 1500, others)
+    below = SampledGaussian(0.05, noise_multiplier - 0.001, 1500)
+    assert compose([*others, below], DELTA).epsilon > 3.0
+    assert noise_multiplier == 2.96  # what the plan of record computes; a change must be noticed
+
+
+def test_counts_alone() -> None:
+    variance = calibrate_count_variance(1.0, DELTA, queries=105)
+    assert 0.995 < compose([CountNoise(105, variance)], DELTA).epsilon <= 1.0
+    second = calibrate_count_variance(1.0, DELTA, 105, [CountNoise(15, 10_000.0)])
+    assert second > variance
+
+
+def test_steps_stop_before_the_budget_not_after_the_epoch() -> None:
+    """SmartNoise, asked for 0.1, spent 0.8: it checks once per epoch. One more step than this one is too many."""
+    spent: list[Event] = [CountNoise(15, 290.0)]
+    steps = steps_affordable(3.0, DELTA, 0.05, 3.2, spent, at_most=10_000)
+    assert compose([*spent, SampledGaussian(0.05, 3.2, steps)], DELTA).epsilon <= 3.0
+    assert compose([*spent, SampledGaussian(0.05, 3.2, steps + 1)], DELTA).epsilon > 3.0
+    assert steps_affordable(3.0, DELTA, 0.05, 3.2, spent, at_most=10) == 10
+    assert steps_affordable(0.1, DELTA, 0.05, 3.2, spent, at_most=10) == 0
+    assert steps_affordable(3.0, DELTA, 0.05, 3.2, [Unaccounted("names")], at_most=10) == 0
+
+
+def test_a_budget_already_spent_is_an_error() -> None:
+    with pytest.raises(BudgetError, match="already cost"):
+        calibrate_noise_multiplier(1.0, DELTA, 0.05, 100, [Gaussian(1.0)])
+    with pytest.raises(BudgetError, match="already cost"):
+        calibrate_count_variance(1.0, DELTA, 15, [Unaccounted("exact lists")])
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "share"), [(0, 1e-5, 0.1), (-1, 1e-5, 0.1), (1, 0, 0.1), (1, 1, 0.1)])
+def test_an_impossible_budget_is_refused(epsilon: float, delta: float, share: float) -> None:
+    with pytest.raises(PrivacyError, match="budget"):
+        split_budget(epsilon, delta, share, 15, 0.05, 100)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.5])
+def test_an_impossible_share_is_refused(share: float) -> None:
+    with pytest.raises(PrivacyError, match="share"):
+        split_budget(1.0, DELTA, share, 15, 0.05, 100)
