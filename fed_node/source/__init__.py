@@ -1,0 +1,167 @@
+"""A party's rows, from wherever it keeps them, checked and made compact piece by piece.
+
+Only released columns are taken, and each piece becomes numbers before the next is read: a table of text that would not
+fit into memory still loads. Whatever does not fit is told by column and row number, to the party alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from fed_node.source.csv_file import CsvFile
+from fed_node.source.database import QueryResult
+from fed_node.source.growing import Growing
+from fed_node.source.parquet_file import ParquetFile
+from fed_node.source.places import CsvSource, ParquetSource, Source, SqlSource, source_of
+from fed_node.source.reading import Reader
+from synth.encoding.records import SHOWN_ROWS, Codec, Problem, Records
+from synth.errors import DataError
+from synth.schema import Schema
+
+__all__ = [
+    "CsvSource",
+    "DataReport",
+    "ParquetSource",
+    "Source",
+    "SqlSource",
+    "check_data",
+    "read_records",
+    "read_records_from",
+    "read_table",
+    "read_table_as_text",
+    "source_of",
+]
+
+FEWEST_ROWS = 2  # of one row every statistic is that row
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """How a source fits a schema: for the party's eyes only."""
+
+    place: str
+    rows: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def fits(self) -> bool:
+        return not self.problems
+
+    def __str__(self) -> str:
+        if self.fits:
+            return f"{self.place} fits the schema: {self.rows} rows."
+        return f"{self.place} does not fit the schema (the header is row 1): {'; '.join(map(str, self.problems))}."
+
+
+def read_records(source: Source, schema: Schema) -> Records:
+    """All rows as checked numbers."""
+    codec, reader = Codec(schema), _opened(source, schema)
+    _require(_header_report(codec, reader))
+    columns = {name: Growing() for name in schema.released}
+    try:
+        for frame in reader.frames(list(schema.released)):
+            for name, values in codec.encode(frame).columns.items():
+                columns[name].extend(values)
+    except DataError:
+        _require(check_data(source, schema))
+        raise
+    if reader.malformed:
+        _require(check_data(source, schema))
+    records = Records({name: column.values for name, column in columns.items()})
+    _require_rows(reader, len(records))
+    return records
+
+
+def read_records_from(path: Path, schema: Schema) -> Records:
+    return read_records(source_of(path), schema)
+
+
+def read_table(source: Source, schema: Schema) -> pd.DataFrame:
+    """The released columns as the source holds them, text or typed, not checked cell by cell."""
+    reader = _opened(source, schema)
+    _require(_header_report(Codec(schema), reader))
+    return _whole(reader, list(schema.released))
+
+
+def read_table_as_text(path: Path) -> pd.DataFrame:
+    """A file without a schema, every column, every cell as text: for drafting one."""
+    source = source_of(path)
+    reader: Reader = CsvFile(source) if isinstance(source, CsvSource) else ParquetFile(source)
+    header = reader.header()
+    if repeated := sorted({name for name in header if header.count(name) > 1}):
+        raise DataError(f"{reader.place}: the header names {', '.join(repeated)} more than once; rename the columns.")
+    table = _whole(reader, header)
+    return table.astype("str").where(table.notna(), "")
+
+
+def check_data(source: Source, schema: Schema) -> DataReport:
+    """Everything that keeps the rows from being used, by column and row number."""
+    codec, reader = Codec(schema), _opened(source, schema)
+    header = _header_report(codec, reader)
+    if not header.fits:
+        return header
+    rows = 0
+    found: dict[tuple[str, str], Problem] = {}
+    for frame in reader.frames(list(schema.released)):
+        for problem in codec.problems(frame):
+            numbered = replace(problem, rows=tuple(_in_file(row + rows, reader.malformed) for row in problem.rows))
+            before = found.get((problem.column, problem.what))
+            found[problem.column, problem.what] = _joined(before, numbered) if before else numbered
+        rows += len(frame)
+    return DataReport(reader.place, rows, (*_malformed(reader), *found.values()))
+
+
+def _opened(source: Source, schema: Schema) -> Reader:
+    match source:
+        case CsvSource():
+            return CsvFile(source, schema.columns)
+        case ParquetSource():
+            return ParquetFile(source)
+        case SqlSource():
+            return QueryResult(source)
+
+
+def _header_report(codec: Codec, reader: Reader) -> DataReport:
+    return DataReport(reader.place, 0, tuple(codec.problems(pd.DataFrame(columns=reader.header(), dtype="str"))))
+
+
+def _require(report: DataReport) -> None:
+    if not report.fits:
+        raise DataError(str(report))
+
+
+def _require_rows(reader: Reader, rows: int) -> None:
+    if rows < FEWEST_ROWS:
+        raise DataError(
+            f"{reader.place} has {rows or 'no'} row(s) below its header; at least {FEWEST_ROWS} are needed."
+        )
+
+
+def _whole(reader: Reader, columns: list[str]) -> pd.DataFrame:
+    frames = list(reader.frames(columns))
+    table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns, dtype="str")
+    _require(DataReport(reader.place, len(table), tuple(_malformed(reader))))
+    _require_rows(reader, len(table))
+    return table
+
+
+def _malformed(reader: Reader) -> list[Problem]:
+    rows = reader.malformed
+    if not rows:
+        return []
+    what = "do not have as many cells as the header"
+    return [Problem("(whole rows)", what, "check separators inside cells", len(rows), tuple(rows[:SHOWN_ROWS]))]
+
+
+def _joined(first: Problem, more: Problem) -> Problem:
+    return replace(first, cells=first.cells + more.cells, rows=(first.rows + more.rows)[:SHOWN_ROWS])
+
+
+def _in_file(row: int, malformed: list[int]) -> int:
+    """The row's number in the file, where rows that are no records count too."""
+    for left_out in malformed:
+        row += left_out <= row
+    return row

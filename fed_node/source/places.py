@@ -1,0 +1,75 @@
+"""Where a party's table is: a file or a query, as the party writes it in its own settings.
+
+A database's address holds a password, so it is never written here: only the name of the file or of the environment
+variable that holds it. Nothing of it can reach a command line, a log or an error.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from synth.errors import InputError
+from synth.schema import Strict
+
+
+class CsvSource(Strict):
+    """A text file with one header row, plain or compressed with gzip."""
+
+    kind: Literal["csv"] = "csv"
+    path: Path = Field(description="The file.")
+    separator: str | None = Field(
+        None, min_length=1, max_length=1, description="The character between cells; found from the header if left out."
+    )
+    encoding: str = Field("utf-8", description="How the file's characters are written, in Python's names.")
+
+
+class ParquetSource(Strict):
+    """A Parquet file."""
+
+    kind: Literal["parquet"] = "parquet"
+    path: Path = Field(description="The file.")
+
+
+class SqlSource(Strict):
+    """The rows of a query on a database that SQLAlchemy knows."""
+
+    kind: Literal["sql"] = "sql"
+    query: str = Field(min_length=1, description="A SELECT that returns the schema's columns, one row a record.")
+    url_file: Path | None = Field(None, description="File that holds the database's URL, password included.")
+    url_env: str | None = Field(None, description="Environment variable that holds it instead.")
+
+    @model_validator(mode="after")
+    def _one_place(self) -> SqlSource:
+        if (self.url_file is None) == (self.url_env is None):
+            raise ValueError("give the database's URL by url_file or by url_env, one of them")
+        return self
+
+    def url(self) -> str:
+        """The database's address; a secret."""
+        if self.url_env is not None:
+            found = os.environ.get(self.url_env, "").strip()
+        else:
+            assert self.url_file is not None
+            try:
+                found = self.url_file.read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError):
+                raise InputError(
+                    f"cannot read the database's URL from {self.url_file}; create or correct it."
+                ) from None
+        if not found:
+            raise InputError(f"{self.url_env or self.url_file} holds no URL; set it to the database's.")
+        return found
+
+
+Source = Annotated[CsvSource | ParquetSource | SqlSource, Field(discriminator="kind")]
+
+
+def source_of(path: Path, separator: str | None = None) -> CsvSource | ParquetSource:
+    """The source a file's name stands for."""
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return ParquetSource(path=path)
+    return CsvSource(path=path, separator=separator)
