@@ -126,7 +126,7 @@ def measure() -> dict[str, float]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    warnings.filterwarnings("ignore", module="opacus|torch")
+    warnings.filterwarnings("ignore", message="Full backward hook is firing")
     medians = measure()
     for name, milliseconds in medians.items():
         print(f"{name:6s} {milliseconds:8.2f} ms per step")
