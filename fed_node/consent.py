@@ -83,11 +83,6 @@ def approve_by_policy(policy: Policy, approvals: Approvals, plan: Plan, party: s
     return approvals.approve(plan)
 
 
-def planned_asks(plan: Plan) -> dict[str, int]:
-    """How many asks of each phase the plan consists of, in order."""
-    return {"statistics": 1, "training": plan.synthesizer.rounds}
-
-
 def check_ask(plan: Plan, ask: Ask, sequence: int) -> None:
     """Refuse an ask that is none of the plan's; `sequence` counts all asks of the run from 0."""
     phase = ask.options.get("phase")
@@ -106,10 +101,8 @@ def check_ask(plan: Plan, ask: Ask, sequence: int) -> None:
 
 def _phase_at(plan: Plan, sequence: int) -> str:
     left = sequence
-    for phase, count in planned_asks(plan).items():
+    for phase, count in plan.planned_asks.items():
         if 0 <= left < count:
             return phase
         left -= count
-    raise AskOutsidePlan(
-        f"ask {sequence} does not exist: the plan consists of {sum(planned_asks(plan).values())} asks."
-    )
+    raise AskOutsidePlan(f"ask {sequence} does not exist: the plan consists of {sum(plan.planned_asks.values())} asks.")

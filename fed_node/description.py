@@ -19,6 +19,7 @@ def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
     member = plan.party(party)
     columns = list(plan.table.released)
     unread = [name for name in plan.table.columns if name not in columns]
+    asks = plan.planned_asks
     lines = [
         f"Plan '{plan.name}' (digest {plan.digest()})",
         f"  Parties: {', '.join(p.name for p in plan.parties)}; sums are opened of {plan.minimum_parties} or more.",
@@ -26,10 +27,10 @@ def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
         f"  Read: {len(columns)} columns ({', '.join(columns)}).",
         f"  Never read: {', '.join(unread) or 'nothing; the schema names no identifier'}.",
         "What leaves this party",
-        f"  1. Once: how many rows fall into each cell of each column{_noise(plan)}. They travel "
-        f"{WAYS['plain' if plan.gathers_statistics else plan.secure_sum.statistics]}.",
-        f"  2. {plan.synthesizer.rounds} times: a change to a model of the family '{plan.synthesizer.name}', computed "
-        f"on the rows{_clipping(plan)}. They travel {WAYS[plan.secure_sum.updates]}.",
+        f"  1. {_times(asks['statistics'])}: {_statistics(plan)}. "
+        f"They travel {WAYS['plain' if plan.gathers_statistics else plan.secure_sum.statistics]}.",
+        f"  2. {_times(asks['training'])}: what training a model of the family '{plan.synthesizer.name}' asks for, "
+        f"computed on the rows{_clipping(plan)}. They travel {WAYS[plan.secure_sum.updates]}.",
         "  Everybody may see the synthetic table, the model, and every sum that is opened.",
         "What it costs",
         *_cost(plan),
@@ -38,12 +39,20 @@ def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
     return "\n".join(lines)
 
 
-def _noise(plan: Plan) -> str:
+def _times(count: int) -> str:
+    return "Once" if count == 1 else f"{count} times"
+
+
+def _statistics(plan: Plan) -> str:
+    if plan.profile == "faithful":
+        return "what the published protocol sends about each column, exactly"
+    counts = "how many rows fall into each cell of each column"
     if plan.privacy == "none":
-        return ", exactly"
+        return f"{counts}, exactly"
     if plan.shares_noise:
-        return f", with noise of which each party adds a share; safe while at most {plan.secure_sum.colluders} collude"
-    return ", with enough noise added here to need no trust in anybody"
+        colluders = plan.secure_sum.colluders
+        return f"{counts}, with noise of which each party adds a share; safe while at most {colluders} collude"
+    return f"{counts}, with enough noise added here to need no trust in anybody"
 
 
 def _clipping(plan: Plan) -> str:
