@@ -13,7 +13,7 @@ import numpy as np
 
 from synth.encoding.scales import Floats
 
-SIGNIFICANT = 2.0  # standard deviations of the noise in a half's sum, below which it is taken for empty
+SIGNIFICANT = 3.0  # standard deviations of the noise in a half, below which it is empty; chosen on generated columns
 OUTSTANDING = 4.0  # a single cell this far above zero is never taken for noise
 
 
