@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 from pydantic import Field, ValidationError
 
+from fed_node.source import Source, SqlSource
 from synth.errors import InputError
 from synth.schema import Strict
 
@@ -23,10 +24,7 @@ class PartySettings(Strict):
 
     name: str = Field(description="This party's name in plans.")
     dataset: str = Field("default", description="Name of the dataset in the ledger; budgets are kept per dataset.")
-    data: str = Field(
-        description="Path of the table (CSV, CSV.gz, Parquet), absolute or relative to the home folder."
-    )
-    separator: str | None = Field(None, description="CSV separator; guessed from the first line when left out.")
+    data: Source = Field(description="Where the rows are: a CSV or Parquet file or a database query.")
     budget: PartyBudget | None = Field(
         None, description="Lifetime budget. Left out only in simulations, where rows are not anybody's."
     )
@@ -36,6 +34,12 @@ class PartySettings(Strict):
     peers: dict[str, str] = Field(
         default_factory=dict, description="Public identity keys of the other parties, compared out of band."
     )
+
+    def source(self, home: Path) -> Source:
+        """The data's place; a relative path starts at the home folder."""
+        if isinstance(self.data, SqlSource):
+            return self.data
+        return self.data.model_copy(update={"path": home / self.data.path})
 
     @classmethod
     def load(cls, home: Path) -> PartySettings:

@@ -34,7 +34,9 @@ class Document(StrEnum):
 def draft(
     file: Annotated[Path, typer.Argument(help="A table: CSV, CSV.gz or Parquet.")],
     target: Annotated[str | None, typer.Option(help="Column that a model would predict.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; standard output if left out.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where to write; standard output if left out.")
+    ] = None,
 ) -> None:
     """Propose a schema from a local FILE. The proposal must be reviewed: a schema is public."""
     content = draft_schema(read_table_as_text(file), target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -73,7 +72,9 @@ def simulate(
         console.print(f"Stopped. Nothing is lost; continue with: fedsynth simulate --resume --out {out}")
         raise typer.Exit(130) from None
     files = "\n".join(f"  {path}" for path in sorted(out.iterdir()) if path.is_file())
-    console.print(Panel(f"{in_words(release.certificate.claim)}\n\n{files}", title="Synthetic table ready", expand=False))
+    console.print(
+        Panel(f"{in_words(release.certificate.claim)}\n\n{files}", title="Synthetic table ready", expand=False)
+    )
 
 
 def sample(
@@ -83,7 +84,9 @@ def sample(
         list[str] | None, typer.Option(help="COLUMN=LABEL: fix a categorical or boolean column. May be repeated.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV or Parquet file; standard output if left out.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="CSV or Parquet file; standard output if left out.")
+    ] = None,
 ) -> None:
     """Draw more rows from a finished MODEL, without asking any party and without further cost in privacy."""
     from synth.encoding.records import Codec
@@ -127,7 +130,7 @@ def _prepare(
             raise InputError("--parties goes with --partition; without it the plan names the parties")
         files = {name: Path(file) for name, file in (_pair(text, "--data NAME=FILE") for text in data)}
         return simulation.prepare(content, files, folders, seed)
-    if len(data) != 1 or "=" in data[0] and not Path(data[0]).exists():
+    if len(data) != 1 or ("=" in data[0] and not Path(data[0]).exists()):
         raise InputError("--partition splits one table: give it as one --data FILE")
     return simulation.prepare_partition(content, Path(data[0]), how.value, parties, folders, seed)
 

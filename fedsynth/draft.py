@@ -7,6 +7,7 @@ The person who signs the schema must: replace bounds by what is *possible*, labe
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -59,7 +60,7 @@ def _draft_number(values: pd.Series, numbers: pd.Series) -> dict[str, Any]:
     }
 
 
-def _rounder(value: float, towards: Any) -> float:
+def _rounder(value: float, towards: Callable[[float], int]) -> float:
     """The next number with one significant digit beyond `value`: 17 → 10 or 20, 0.037 → 0.03 or 0.04."""
     if value == 0:
         return 0.0

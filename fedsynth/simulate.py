@@ -7,20 +7,21 @@ When the run is done, rows, answers and checkpoint are removed; ledgers and logs
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-from fed_node.consent import Approvals
-
 from aggregator.app import Desk, synthesize
 from aggregator.exchange import GridExchange
 from aggregator.publish import Release
 from aggregator.watch import Watch
-from crypto.keys import new_identity
+from crypto.keys import IdentityKey
+from fed_node.consent import Approvals
+from fed_node.settings import PartySettings
+from fed_node.source import read_records, read_table_as_text, source_of
 from fedsynth.documents import write_yaml
 from fedsynth.local_grid import LocalGrid
 from fedsynth.partition import Partition, partition
@@ -119,9 +120,9 @@ def _write_homes(plan: Plan, data: dict[str, Path], folders: Folders, seed: int 
         home = folders.party(name)
         settings = {
             "name": name,
-            "data": str(path),
+            "data": source_of(path).model_dump(mode="json"),
             "seed": seed,
-            "peers": {p: f for p, f in prints.items() if p != name},
+            "peers": {peer: key.identity.to_text() for peer, key in keys.items() if peer != name},
         }
         write_durably(home / "party.yaml", write_yaml(settings).encode())
         write_durably(home / "identity.key", keys[name].to_pem())

@@ -6,12 +6,8 @@ the rest is found by exact composition with the statistics, so the split loses n
 
 from __future__ import annotations
 
-import math
-
-from dp_accounting.gaussian_mechanism import get_epsilon_gaussian, get_sigma_gaussian
-
 from synth.plan import Plan
-from synth.privacy.calibration import calibrate_count_variance
+from synth.privacy.calibration import variance_for_share
 from synth.privacy.events import CountNoise
 
 
@@ -20,9 +16,7 @@ def statistics_event(plan: Plan, queries: int) -> CountNoise | None:
     if plan.privacy == "none":
         return None
     privacy = plan.privacy
-    sigma = get_sigma_gaussian(privacy.epsilon, privacy.delta) / math.sqrt(privacy.statistics_share)
-    epsilon = float(get_epsilon_gaussian(sigma, privacy.delta))
-    variance = calibrate_count_variance(epsilon, privacy.delta, queries)
+    variance = variance_for_share(privacy.epsilon, privacy.delta, privacy.statistics_share, queries)
     return CountNoise(queries, variance, trust="shared" if plan.shares_noise else "local")
 
 

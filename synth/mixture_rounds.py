@@ -12,12 +12,10 @@ from synth.encoding.mixtures import Mixture, average_by_rank, by_rank, fit_local
 from synth.encoding.records import Records
 from synth.errors import ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask
-from synth.plan import Plan
+from synth.plan import MIXTURE_ROUNDS, Plan
 from synth.privacy.events import Event, Unaccounted
 from synth.privacy.noise import NoiseSource
 from synth.statistics import Statistics, StatisticsInquiry
-
-ROUNDS = 5
 
 
 class MixtureInquiry(StatisticsInquiry):
@@ -30,7 +28,7 @@ class MixtureInquiry(StatisticsInquiry):
         self.averaged: list[Mixture] = []  # by numeric column, after the first round
 
     def ask(self, number: int) -> Ask | None:
-        if number == ROUNDS:
+        if number == MIXTURE_ROUNDS:
             return None
         start = {name: by_rank(mixture) for name, mixture in zip(self.numeric, self.averaged, strict=False)}
         return Ask(start, {"phase": "statistics", "round": number}, combine="gather")
@@ -46,7 +44,7 @@ class MixtureInquiry(StatisticsInquiry):
         self.statistics = Statistics(self.cells, counts, 0.0, by_party, self._pooled(modes))
 
     def whole_cost(self, party: str) -> list[Event]:
-        return [Unaccounted("exact mixture parameters and counts (Algorithm 4.1)")] * ROUNDS
+        return [Unaccounted("exact mixture parameters and counts (Algorithm 4.1)")] * MIXTURE_ROUNDS
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
         return self.whole_cost(party)[:1]
@@ -54,9 +52,8 @@ class MixtureInquiry(StatisticsInquiry):
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         start = {name: average_by_rank(array, 1) for name, array in ask.arrays.items()}
         seed = int(noise.child("k-means").uint64(1)[0]) % 2**32
-        arrays = {
-            f"modes/{name}": by_rank(fit_local(data.columns[name], start.get(name), seed=seed)) for name in self.numeric
-        }
+        values = {name: data.columns[name].astype(np.float64) for name in self.numeric}
+        arrays = {f"modes/{n}": by_rank(fit_local(column, start.get(n), seed=seed)) for n, column in values.items()}
         return Answer(arrays | {"counts": self.cells.count(data)}, weight=self.plan.share(party)), local
 
     def _pooled(self, modes: dict[str, list[Array]]) -> dict[str, Mixture]:

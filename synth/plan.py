@@ -16,6 +16,7 @@ from synth.synthesizers import Settings
 from synth.synthesizers.ctgan.settings import CtganSettings
 
 Mode = Literal["masked", "ckks", "plain"]
+MIXTURE_ROUNDS = 5  # of Leitner's Algorithm 4.1, faithful profile only
 
 
 class Party(Strict):
@@ -60,7 +61,7 @@ class SecureSum(Strict):
 class StatisticsSettings(Strict):
     """The one histogram release that encodings, conditions and quantiles are fitted on."""
 
-    bins: int = Field(128, ge=2, le=4096, description="Cells per numeric column over its declared bounds.")
+    bins: int = Field(128, ge=8, le=4096, description="Cells per numeric column over its declared bounds.")
 
 
 class Output(Strict):
@@ -119,7 +120,8 @@ class Plan(Strict):
             raise ValueError(
                 f"secure_sum.colluders {colluders} must be fewer than the {minimum} parties whose sum may be opened"
             )
-        if (self.secure_sum.statistics == "plain" or self.gathers_statistics) and self.shares_noise:
+        seen = self.secure_sum.statistics == "plain" or (self.gathers_statistics and self.profile == "rigorous")
+        if seen and self.shares_noise:
             raise ValueError(
                 "secure_sum.statistics 'plain' (or weighting 'similarity') shows the aggregator each party's counts "
                 "with only a share of the noise; set privacy.noise to 'local', or use 'ckks' or 'masked'"
@@ -140,8 +142,14 @@ class Plan(Strict):
 
     @property
     def gathers_statistics(self) -> bool:
-        """Fed-TGAN's weights compare each party's columns with the whole, so its statistics must be seen one by one."""
-        return isinstance(self.synthesizer, CtganSettings) and self.synthesizer.weighting == "similarity"
+        """Fed-TGAN's weights and Algorithm 4.1 compare the parties' statistics, which are then seen one by one."""
+        similarity = isinstance(self.synthesizer, CtganSettings) and self.synthesizer.weighting == "similarity"
+        return similarity or self.profile == "faithful"
+
+    @property
+    def planned_asks(self) -> dict[str, int]:
+        """How many asks of each phase the run consists of, in order; a party answers no others."""
+        return {"statistics": MIXTURE_ROUNDS if self.profile == "faithful" else 1, "training": self.synthesizer.asks}
 
     @property
     def delta(self) -> float:

@@ -71,6 +71,12 @@ class Boolean(_Column):
     def _as_text(cls, value: Any) -> Any:
         return str(value)
 
+    @model_validator(mode="after")
+    def _distinct(self) -> Boolean:
+        if self.false == self.true:
+            raise ValueError("'false' and 'true' must be written differently; with one value it is no boolean")
+        return self
+
     @property
     def labels(self) -> list[str]:
         return [self.false, self.true]

@@ -13,7 +13,7 @@ answer is a valid start for the next and the expensive last one is evaluated a f
 import itertools
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 
 from dp_accounting.gaussian_mechanism import get_epsilon_gaussian, get_sigma_gaussian
@@ -26,30 +26,17 @@ _DECADE = 9000  # four-digit mantissas 1000 … 9999
 _LARGEST_NOISE = 8 * _DECADE  # grid index of 10^8; more noise than this is no mechanism
 
 
-@dataclass(frozen=True)
-class NoisePlan:
-    """Noise for a run that releases counts once and then trains."""
+def variance_for_share(epsilon: float, delta: float, share: float, queries: int) -> float:
+    """Noise for counts that may cost a share of a budget whose rest is calibrated afterwards, by exact composition.
 
-    count_variance: float  # counts², per cell, of the honest parties together (or of one party, if trust is local)
-    noise_multiplier: float
-
-
-def split_budget(
-    epsilon: float, delta: float, statistics_share: float, queries: int, sample_rate: float, steps: int
-) -> NoisePlan:
-    """Statistics get a share of the budget, training gets all the rest.
-
-    Shares are shares of ρ (zero-concentrated DP), the currency that adds up: the statistics may cost, alone, what a
-    Gaussian mechanism with `statistics_share` of the ρ of a (ε, δ) Gaussian mechanism would cost. Training is then
-    calibrated by exact composition with them, so no slack of the split is lost.
+    Shares are shares of ρ (zero-concentrated DP), the currency that adds up: the counts may cost, alone, what a
+    Gaussian mechanism with `share` of the ρ of a (ε, δ) Gaussian mechanism would cost.
     """
     _check_budget(epsilon, delta)
-    if not 0 < statistics_share < 1:
-        raise PrivacyError(f"the statistics' share of the budget must lie between 0 and 1, got {statistics_share}")
-    sigma = get_sigma_gaussian(epsilon, delta) / math.sqrt(statistics_share)
-    variance = calibrate_count_variance(float(get_epsilon_gaussian(sigma, delta)), delta, queries)
-    statistics = (CountNoise(queries, variance),)
-    return NoisePlan(variance, calibrate_noise_multiplier(epsilon, delta, sample_rate, steps, statistics))
+    if not 0 < share < 1:
+        raise PrivacyError(f"a share of the budget must lie between 0 and 1, got {share}")
+    sigma = get_sigma_gaussian(epsilon, delta) / math.sqrt(share)
+    return calibrate_count_variance(float(get_epsilon_gaussian(sigma, delta)), delta, queries)
 
 
 def calibrate_noise_multiplier(

@@ -10,8 +10,8 @@ from synth.privacy.accounting import compose
 from synth.privacy.calibration import (
     calibrate_count_variance,
     calibrate_noise_multiplier,
-    split_budget,
     steps_affordable,
+    variance_for_share,
 )
 from synth.privacy.events import CountNoise, Event, Gaussian, SampledGaussian, Unaccounted
 
@@ -24,13 +24,13 @@ def four_digits(value: float) -> bool:
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 10.0, 50.0])
 def test_a_split_budget_is_used_up_and_not_exceeded(epsilon: float) -> None:
-    noise = split_budget(epsilon, DELTA, 0.1, queries=15, sample_rate=0.05, steps=1500)
-    counts, training = CountNoise(15, noise.count_variance), SampledGaussian(0.05, noise.noise_multiplier, 1500)
+    counts = CountNoise(15, variance_for_share(epsilon, DELTA, 0.1, queries=15))
+    training = SampledGaussian(0.05, calibrate_noise_multiplier(epsilon, DELTA, 0.05, 1500, [counts]), 1500)
     assert 0.995 * epsilon < compose([counts, training], DELTA).epsilon <= epsilon
     share = get_epsilon_gaussian(get_sigma_gaussian(epsilon, DELTA) / math.sqrt(0.1), DELTA)
     assert 0.995 * share < compose([counts], DELTA).epsilon <= share
-    assert four_digits(noise.count_variance)
-    assert four_digits(noise.noise_multiplier)
+    assert four_digits(counts.variance)
+    assert four_digits(training.noise_multiplier)
 
 
 def test_the_value_is_the_smallest_of_the_grid() -> None:
@@ -69,10 +69,10 @@ def test_a_budget_already_spent_is_an_error() -> None:
 @pytest.mark.parametrize(("epsilon", "delta", "share"), [(0, 1e-5, 0.1), (-1, 1e-5, 0.1), (1, 0, 0.1), (1, 1, 0.1)])
 def test_an_impossible_budget_is_refused(epsilon: float, delta: float, share: float) -> None:
     with pytest.raises(PrivacyError, match="budget"):
-        split_budget(epsilon, delta, share, 15, 0.05, 100)
+        variance_for_share(epsilon, delta, share, 15)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5])
 def test_an_impossible_share_is_refused(share: float) -> None:
     with pytest.raises(PrivacyError, match="share"):
-        split_budget(1.0, DELTA, share, 15, 0.05, 100)
+        variance_for_share(1.0, DELTA, share, 15)
