@@ -46,14 +46,16 @@ class GridExchange:
         self.waiting = waiting  # told how many nodes are connected, while too few are
         self.node_of: dict[str, int] = {}  # party name → Flower node id, learnt at hello
 
-    def discover(self, content: Envelope, parties: list[str]) -> dict[str, Envelope]:
-        """Say hello to every connected node until the parties of the plan have answered; returns their replies."""
+    def discover(self, content: Envelope, parties: list[str], minimum: int) -> dict[str, Envelope]:
+        """Say hello to every connected node, after waiting for as many as there are parties; replies by party."""
         deadline = time.monotonic() + self.timeout_seconds
         while len(nodes := list(self.grid.get_node_ids())) < len(parties) and time.monotonic() < deadline:
             self.waiting(len(nodes))
             time.sleep(POLL_SECONDS)
         replies: dict[str, Envelope] = {}
         for node, message in self._round_trip("hello", dict.fromkeys(nodes, content)).items():
+            if message.has_error() and message.error.code != REFUSED:
+                continue  # a dead node; whether its party is missed shows below
             envelope = _content(f"node {node}", message)
             party = str(envelope.options.get("party"))
             if party in replies:
@@ -61,7 +63,8 @@ class GridExchange:
             if party in parties:
                 replies[party] = envelope
                 self.node_of[party] = node
-        if missing := sorted(set(parties) - set(replies)):
+        missing = sorted(set(parties) - set(replies))
+        if len(replies) < minimum:
             raise MissingParties(
                 f"not connected: {', '.join(missing)}. Start their nodes (or take them out of the plan), then resume."
             )

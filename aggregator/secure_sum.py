@@ -1,37 +1,159 @@
-"""Sums of the parties' answers, formed without seeing a summand (plain mode excepted, and then the plan says so)."""
+"""Sums of the parties' answers, formed without seeing a summand (plain mode excepted, and then the plan says so).
+
+Losses are handled here and nowhere else. A party that does not answer ends the epoch: the others, if the plan says
+they are enough, agree on new keys and send their stored answers again. Nothing is opened from fewer; the run can be
+resumed when the missing are back. A party that lost its keys does not end its part: everybody agrees on new ones.
+"""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from aggregator.adding import (
+    FEWEST_OPENERS,
+    Confirmation,
+    Sealed,
+    added,
+    confirmations,
+    plain_answers,
+    sealed_round,
+)
+from aggregator.epochs import Epoch, KeyAgreement
+from aggregator.errors import Disagreement, Lost, sum_refusals
 from aggregator.exchange import Exchange
+from crypto.keys import Identity
+from crypto.rounds import Round
 from synth import wire
-from synth.errors import MissingParties
+from synth.certificate import Signature, SignedStatement
+from synth.errors import MissingParties, ProtocolError, Refusal
+from synth.fields import as_array, as_arrays, text
 from synth.interface import Answer, Ask, Scalar
 from synth.plan import Plan
+from synth.sums import mode_of, tolerates_loss
 from synth.wire import Envelope
+
+log = logging.getLogger("aggregator")
+T = TypeVar("T")
+
+CURED_BY_NEW_KEYS = {"no-session", "already-opened", "second-vector", "crypto.misplaced.wrong-epoch"}
+MOST_TURNS = 5  # beside one for each party that may be lost
 
 
 class SecureSum:
     """One ask out, one sum (or the gathered answers) back."""
 
-    def __init__(self, plan: Plan, run: str, exchange: Exchange) -> None:
-        self.plan, self.run, self.exchange = plan, run, exchange
-        self.parties = [party.name for party in plan.parties]
+    def __init__(self, plan: Plan, run: str, exchange: Exchange, roster: Mapping[str, Identity] | None = None) -> None:
+        self.plan, self.run = plan, run
+        self.agreement = KeyAgreement(plan, run, exchange, roster)
+        self.parties = [party.name for party in plan.parties]  # who still takes part
+        self.epoch: Epoch | None = None
+
+    def hello(self) -> Envelope:
+        return self.agreement.hello()
+
+    def agree_on_keys(self, greetings: Mapping[str, Envelope]) -> None:
+        """Begin the first epoch of this admission with the parties that greeted."""
+        self._go_on_without(set(self.parties) - set(greetings))
+        first = [greetings]
+        self._persist(lambda: self._current_epoch(first.pop() if first else None))
 
     def total(self, ask: Ask, sequence: int) -> Answer | dict[str, Answer]:
-        header = self.header() | {"sequence": sequence}
-        packed = {party: wire.pack_ask(ask, party) for party in self.parties}
-        envelopes = {party: Envelope(e.arrays, e.options | header) for party, e in packed.items()}
-        replies = self.exchange("ask", envelopes)
-        if replies.lost:
-            raise MissingParties(f"no answer from {', '.join(replies.lost)}; resume when they are back")
-        answers = {party: wire.unpack_answer(envelope) for party, envelope in replies.received.items()}
-        return answers if ask.combine == "gather" else added(list(answers.values()))
+        return self._persist(lambda: self._round(ask, sequence))
 
-    def header(self) -> dict[str, Scalar]:
-        return {"run": self.run, "plan": self.plan.digest()}
+    def finish(self) -> list[SignedStatement]:
+        """Every party's own, signed account of the run."""
+        envelope = Envelope({}, self.agreement.header)
+        replies = self._persist(lambda: self.agreement.send("finish", dict.fromkeys(self.parties, envelope)))
+        return [self._statement(party, reply) for party, reply in sorted(replies.items())]
 
+    def _persist(self, step: Callable[[], T]) -> T:
+        """Try until it works, in a new epoch each time, while there are parties enough and new keys can help."""
+        for _ in range(MOST_TURNS + len(self.plan.parties)):
+            try:
+                with sum_refusals():
+                    return step()
+            except Lost as lost:
+                self._go_on_without(set(lost.parties))
+            except Refusal as refusal:
+                if refusal.code not in CURED_BY_NEW_KEYS:
+                    raise
+                log.warning("party %s needs new keys (%s); a new epoch begins", refusal.party, refusal.code)
+            self.epoch = None
+        raise ProtocolError("the parties lose their keys faster than they agree on new ones; see their logs")
 
-def added(answers: list[Answer]) -> Answer:
-    names = answers[0].arrays
-    arrays = {name: sum(answer.arrays[name] for answer in answers) for name in names}
-    return Answer(arrays, sum(answer.weight for answer in answers))
+    def _go_on_without(self, lost: set[str]) -> None:
+        rest = [party for party in self.parties if party not in lost]
+        if len(rest) < self.plan.minimum_parties:
+            raise MissingParties(
+                f"no answer from {', '.join(sorted(lost))}; the plan opens no sum of fewer than "
+                f"{self.plan.minimum_parties} parties. Nothing is lost: resume when they are back."
+            )
+        if lost:
+            log.warning("going on without %s: %d parties are left", ", ".join(sorted(lost)), len(rest))
+        self.parties = rest
+
+    def _current_epoch(self, greetings: Mapping[str, Envelope] | None = None) -> Epoch:
+        if self.epoch is None:
+            self.epoch = self.agreement.agree(greetings or self.agreement.greet(self.parties))
+        return self.epoch
+
+    def _round(self, ask: Ask, sequence: int) -> Answer | dict[str, Answer]:
+        epoch, mode = self._current_epoch(), mode_of(self.plan, ask)
+        moment = Round(self.run, epoch.number, sequence)
+        packed = {party: wire.pack_ask(ask, party) for party in epoch.parties}
+        header = self._header(moment)
+        replies = self.agreement.send("ask", {p: Envelope(e.arrays, e.options | header) for p, e in packed.items()})
+        if mode == "plain":
+            answers = plain_answers(epoch, moment, replies)
+            return answers if ask.combine == "gather" else added(answers)
+        sealed = sealed_round(self.plan, epoch, moment, mode, replies)
+        confirmed = self._confirmed(sealed) if tolerates_loss(self.plan) else None
+        return sealed.masked_total(confirmed) if mode == "masked" else self._opened(sealed, confirmed)
+
+    def _confirmed(self, sealed: Sealed) -> dict[str, Confirmation]:
+        """Let every party see who is in the sum. One that is lost now must come back: its sum may be known already."""
+        content = Envelope(as_arrays("voucher", sealed.vouchers), self._header(sealed.moment))
+        try:
+            replies = self.agreement.send("confirm", dict.fromkeys(sealed.epoch.parties, content))
+        except Lost as lost:
+            self.epoch = None
+            raise MissingParties(
+                f"{', '.join(lost.parties)} answered and then went silent; the others stand by a sum with them in it. "
+                "Nothing is lost: resume when they are back."
+            ) from lost
+        return confirmations(sealed.epoch, sealed.moment, replies)
+
+    def _opened(self, sealed: Sealed, confirmed: Mapping[str, Confirmation] | None) -> Answer:
+        arrays = {"total": as_array(sealed.encrypted_total())} | as_arrays("voucher", sealed.vouchers)
+        if confirmed is not None:
+            arrays |= as_arrays("consent", {party: each.consent for party, each in confirmed.items()})
+        content = Envelope(arrays, self._header(sealed.moment))
+        replies = self.agreement.exchange("open", dict.fromkeys(sealed.epoch.parties, content))
+        if len(replies.received) < FEWEST_OPENERS:
+            raise Lost(replies.lost)
+        return sealed.agreed(replies.received)
+
+    def _header(self, moment: Round) -> dict[str, Scalar]:
+        return self.agreement.header | {"epoch": moment.epoch, "sequence": moment.number}
+
+    def _statement(self, party: str, reply: Envelope) -> SignedStatement:
+        """Refuse a statement that is not this party's own, of this run and plan."""
+        public_key, signature = text(reply, "public_key"), text(reply, "signature")
+        signed = SignedStatement(
+            text=text(reply, "statement"), signature=Signature(public_key=public_key, signature=signature)
+        )
+        try:
+            statement, raw = signed.statement, bytes.fromhex(signature)
+        except (ValidationError, ValueError):
+            raise ProtocolError(f"the statement of '{party}' cannot be read; it runs another version") from None
+        identity = self.agreement.roster[party]
+        with sum_refusals():
+            identity.verify(raw, signed.text.encode())
+        expected = (party, self.run, self.plan.digest(), identity.public.hex())
+        if (statement.party, statement.run, statement.plan_digest, public_key) != expected:
+            raise Disagreement(f"the statement of '{party}' is about another party, run or plan")
+        return signed

@@ -7,5 +7,7 @@ keys, announcement      pinned identities, signed session keys, admission
 vouchers, sealed        signed digests, letters between parties
 ranges                  what a vector must be before it is touched
 pairing, masking        masked sums ......... with quantize: reals and counts in a ring
+confirming              a mask of one's own, revealed only when a party stands by the sum
 ckks, encrypted         encrypted sums ...... with slots: reals and counts in slots; rollcall: who is inside
+ring_digits, vectors    both together: masked counts inside ciphertexts; counts and reals as one vector
 """

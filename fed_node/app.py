@@ -1,17 +1,25 @@
-"""The party as a Flower ClientApp. It only translates: the work is `Party.handle`."""
+"""The party as a Flower ClientApp. It only carries messages to where the party lives, so it starts fast.
+
+In production that is the resident worker's socket (`socket` in the node's configuration, or FEDSYNTH_SOCKET). In a
+simulation there is no worker: the party of `home` lives in this process, and only then its code is imported.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
+from fed_node import logs
+from fed_node.frames import Request
 from fed_node.guard import guard
-from fed_node.party import party_at
+from fed_node.resident import ask_worker
 from synth import wire
+from synth.wire import Envelope
 
-KINDS = ("hello", "keys", "ask", "open", "finish")
+KINDS = ("hello", "keys", "ask", "confirm", "open", "finish")
 
 app = ClientApp(mods=[guard])
 
@@ -19,9 +27,21 @@ app = ClientApp(mods=[guard])
 def handle(message: Message, context: Context) -> Message:
     """message → envelope → party → envelope → reply"""
     kind = message.metadata.message_type.partition(".")[2]
-    party = party_at(Path(str(context.node_config["home"])))
-    reply = party.handle(kind, wire.from_records(message.content))
+    request = Request(kind, wire.from_records(message.content))
+    socket = context.node_config.get("socket") or os.environ.get("FEDSYNTH_SOCKET")
+    reply = _ask_worker(Path(str(socket)), request) if socket else _ask_here(context, request)
     return Message(wire.to_records(reply), reply_to=message)
+
+
+def _ask_worker(socket: Path, request: Request) -> Envelope:
+    logs.log_client()
+    return ask_worker(socket, request)
+
+
+def _ask_here(context: Context, request: Request) -> Envelope:
+    from fed_node.party import party_at
+
+    return party_at(Path(str(context.node_config["home"]))).handle(request.kind, request.envelope)
 
 
 for kind in KINDS:

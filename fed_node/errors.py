@@ -5,7 +5,16 @@ ProtocolError
 ├── PolicyRefused          the plan asks for more than the party's own policy allows
 ├── AskOutsidePlan         the ask is none of those the approved plan consists of
 ├── AskChanged             the same run and number came again with other content
-└── NotReserved            a charge or release for a run whose cost was never reserved
+├── RunFinished            an ask of a run that has ended here; its answers are gone and are never made again
+├── NotReserved            a charge or release for a run whose cost was never reserved
+├── PeerNotPinned          the plan names a party whose identity was never compared
+├── NoSession              no keys for this run, or they are retired; a new epoch makes new ones
+├── NotSealed              asked to stand by or open a sum that this party did not contribute to
+├── AnswerOutOfRange       a number too large for the sum, or none at all
+├── SecondVector           another vector for a round whose masks are used
+├── AlreadyConfirmed       another list of parties for numbers that one list was confirmed for
+├── AlreadyOpened          another ciphertext for a round that was opened
+└── SumRefused             a message that crypto/ refuses; its code says which way
 FedsynthError
 └── StoreError             the party's own volume fails; nothing is released until it works again
     ├── StoreInUse         another process already writes to it
@@ -15,6 +24,10 @@ FedsynthError
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from crypto.errors import CryptoError
 from synth.errors import FedsynthError, ProtocolError
 
 
@@ -34,8 +47,55 @@ class AskChanged(ProtocolError):
     code = "ask-changed"
 
 
+class RunFinished(ProtocolError):
+    code = "run-finished"
+
+
 class NotReserved(ProtocolError):
     code = "not-reserved"
+
+
+class PeerNotPinned(ProtocolError):
+    code = "peer-not-pinned"
+
+
+class NoSession(ProtocolError):
+    code = "no-session"
+
+
+class NotSealed(ProtocolError):
+    code = "not-sealed"
+
+
+class AnswerOutOfRange(ProtocolError):
+    code = "answer-out-of-range"
+
+
+class SecondVector(ProtocolError):
+    code = "second-vector"
+
+
+class AlreadyConfirmed(ProtocolError):
+    code = "already-confirmed"
+
+
+class AlreadyOpened(ProtocolError):
+    code = "already-opened"
+
+
+class SumRefused(ProtocolError):
+    def __init__(self, error: CryptoError) -> None:
+        super().__init__(str(error))
+        self.code = error.code
+
+
+@contextmanager
+def sum_refusals() -> Iterator[None]:
+    """The one place where refusals of crypto/ become refusals of this party."""
+    try:
+        yield
+    except CryptoError as error:
+        raise SumRefused(error) from error
 
 
 class StoreError(FedsynthError):

@@ -11,15 +11,15 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from fed_node.answers import AnswerKey, AnswerStore
-from fed_node.consent import Approvals, check_ask
-from fed_node.ledger import Budget, Ledger
+from fed_node.consent import Approvals, approved_plan, check_ask, check_policy, check_rows
+from fed_node.ledger import Ledger
 from fed_node.seal import Seal
-from fed_node.settings import PartySettings
+from fed_node.settings import LEDGER, PartySettings, budget_of, policy_at
 from fed_node.source import read_records
 from synth import VERSION, wire
 from synth.certificate import Statement, as_records
 from synth.encoding.records import Records
-from synth.errors import DataError, ProtocolError
+from synth.errors import ProtocolError
 from synth.interface import Answer, Ask, Inquiry
 from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
@@ -27,7 +27,7 @@ from synth.privacy.noise import NoiseSource, seeded_source
 from synth.synthesizers import build
 from synth.wire import Envelope
 
-SMALLEST_TABLE = 2  # rows; below that every statistic is somebody's row
+MOST_RUNS = 4  # held in memory at once; each holds the rows and a model
 
 
 class Party:
@@ -36,10 +36,8 @@ class Party:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.settings = PartySettings.load(home)
-        budget = self.settings.budget
-        self.ledger = Ledger(
-            home / "ledger.sqlite", self.settings.dataset, Budget(budget.epsilon, budget.delta) if budget else None
-        )
+        self.policy = policy_at(home)
+        self.ledger = Ledger(home / LEDGER, self.settings.dataset, budget_of(self.settings, self.policy))
         self.approvals = Approvals(home / "approved")
         self.answers = AnswerStore(home / "answers")
         self.runs: dict[str, Run] = {}
@@ -54,9 +52,12 @@ class Party:
                 return run.seal.keys(envelope)
             case "ask":
                 return run.answer(envelope)
+            case "confirm":
+                return run.seal.confirm(envelope)
             case "open":
                 return run.seal.open(envelope)
             case "finish":
+                del self.runs[run.id]
                 return run.finish()
         raise ProtocolError(f"unknown kind of message '{kind}'")
 
@@ -66,7 +67,13 @@ class Party:
             raise ProtocolError("a message must name its run and its plan's digest")
         run = self.runs.get(run_id)
         if run is None:
-            run = self.runs[run_id] = Run(self, run_id, self.approvals.get(digest))
+            plan = approved_plan(
+                self.approvals, self.policy, self.settings.name, digest, envelope.options.get("plan_text")
+            )
+            run = Run(self, run_id, plan)
+            while len(self.runs) >= MOST_RUNS:  # a run put aside is taken up from the volume, as after a restart
+                self.runs.pop(next(iter(self.runs)))
+            self.runs[run_id] = run
         if run.plan.digest() != digest:
             raise ProtocolError("this run was opened under another plan")
         return run
@@ -80,29 +87,30 @@ class Run:
         self.name = party.settings.name
         if self.name not in {member.name for member in plan.parties}:
             raise ProtocolError(f"the plan does not name this party ('{self.name}')")
+        if party.policy is not None:
+            check_policy(party.policy, plan, self.name)
         self.inquiries: dict[str, Inquiry] = {"statistics": statistics_inquiry(plan), "training": build(plan)}
         seed = party.settings.seed
         self.noise = NoiseSource() if seed is None else seeded_source(seed, run_id, self.name)
-        self.seal = Seal(plan, self.name, run_id, party.home / "identity.key", party.settings.peers)
+        self.seal = Seal(plan, self.name, run_id, party.home, party.settings.peers)
 
     @cached_property
     def data(self) -> Records:
         records = read_records(self.party.settings.source(self.party.home), self.plan.table)
-        if len(records) < SMALLEST_TABLE:
-            raise DataError(f"the table holds fewer than {SMALLEST_TABLE} rows; nothing can be hidden among them")
+        if self.party.policy is not None:
+            check_rows(self.party.policy, len(records))
         return records
 
     def hello(self, envelope: Envelope) -> Envelope:
         """Say who we are, after making sure that we can see the run through: data fit, budget reserved."""
         _ = self.data
-        events = [event for inquiry in self.inquiries.values() for event in inquiry.whole_cost(self.name)]
-        self.party.ledger.reserve(self.id, self.plan.digest(), events)
+        if not self.party.answers.is_finished(self.id):
+            events = [event for inquiry in self.inquiries.values() for event in inquiry.whole_cost(self.name)]
+            self.party.ledger.reserve(self.id, self.plan.digest(), events)
         return self.seal.hello(envelope)
 
     def answer(self, envelope: Envelope) -> Envelope:
-        sequence = envelope.options.get("sequence")
-        if not isinstance(sequence, int) or isinstance(sequence, bool) or sequence < 0:
-            raise ProtocolError("an ask must carry its sequence number")
+        sequence = self.seal.moment(envelope).number
         ask = wire.unpack_ask(envelope, self.name)
         check_ask(self.plan, ask, sequence)
         key = AnswerKey(self.id, sequence, wire.digest(wire.pack_ask(ask, self.name)))
@@ -122,7 +130,7 @@ class Run:
         return answer
 
     def finish(self) -> Envelope:
-        """State what was spent, signed; give back what was reserved and not used."""
+        """State what was spent, signed; give back what was reserved and not used; forget the answers."""
         self.party.ledger.release(self.id)
         statement = Statement(
             party=self.name,
@@ -135,7 +143,9 @@ class Run:
             ledger_head=self.party.ledger.head,
             seeded=self.noise.seeded,
         )
-        return self.seal.signed(statement.model_dump_json())
+        signed = self.seal.signed(statement.model_dump_json())
+        self.party.answers.finish(self.id)
+        return signed
 
 
 @lru_cache(maxsize=8)

@@ -120,11 +120,11 @@ class Plan(Strict):
             raise ValueError(
                 f"secure_sum.colluders {colluders} must be fewer than the {minimum} parties whose sum may be opened"
             )
-        seen = self.secure_sum.statistics == "plain" or (self.gathers_statistics and self.profile == "rigorous")
-        if seen and self.shares_noise:
+        plain = "plain" in (self.secure_sum.statistics, self.secure_sum.updates)
+        if (plain or (self.gathers_statistics and self.profile == "rigorous")) and self.shares_noise:
             raise ValueError(
-                "secure_sum.statistics 'plain' (or weighting 'similarity') shows the aggregator each party's counts "
-                "with only a share of the noise; set privacy.noise to 'local', or use 'ckks' or 'masked'"
+                "secure_sum 'plain' (or weighting 'similarity') shows the aggregator each party's counts with only a "
+                "share of the noise; set privacy.noise to 'local', or use 'ckks' or 'masked' for statistics and updates"
             )
 
     @property

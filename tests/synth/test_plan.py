@@ -38,6 +38,7 @@ def test_the_defaults_are_the_safe_ones() -> None:
         ({"secure_sum": {"minimum_parties": 1}}, "hides nothing"),
         ({"secure_sum": {"colluders": 3}}, "must be fewer"),
         ({"secure_sum": {"statistics": "plain"}}, "share of the noise"),
+        ({"secure_sum": {"updates": "plain"}}, "share of the noise"),
         ({"parties": [{"name": "a", "rows": 10}, {"name": "a", "rows": 10}]}, "distinct"),
         ({"parties": [{"name": "A b", "rows": 10}]}, "parties.0.name"),
         ({"output": {"rows": 0}}, "output.rows"),
