@@ -20,6 +20,9 @@ from synth.encoding.scales import scale_of
 from synth.metrics.tables import FloatArray, IntArray, Rows, Table, table_of
 from synth.schema import Schema
 
+DENSE_CELLS = 1_000_000
+"""Up to here cells are counted in an array; beyond, only those that occur."""
+
 
 def jsd(real: Rows, synthetic: Rows, schema: Schema) -> float | None:
     """Mean Jensen-Shannon distance over discrete columns, 0..1. None: the schema has no discrete column."""
@@ -63,11 +66,11 @@ def tvd_by_pair(real: Rows, synthetic: Rows, schema: Schema) -> dict[tuple[str, 
     bins_right = {name: right.discretized(name) for name in right.columns}
     result = {}
     for first, second in combinations(left.columns, 2):
-        shape = (left.cells(first), left.cells(second))
-        result[first, second] = total_variation(
-            counts_2d(bins_left[first], bins_left[second], shape) / left.rows,
-            counts_2d(bins_right[first], bins_right[second], shape) / right.rows,
+        width = left.cells(second)
+        p, q = joint_shares(
+            bins_left[first] * width + bins_left[second], bins_right[first] * width + bins_right[second]
         )
+        result[first, second] = total_variation(p, q)
     return result
 
 
@@ -76,8 +79,14 @@ def shares(table: Table, name: str) -> FloatArray:
     return np.bincount(table.discretized(name), minlength=table.cells(name)) / table.rows
 
 
-def counts_2d(first: IntArray, second: IntArray, shape: tuple[int, int]) -> IntArray:
-    return np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
+def joint_shares(left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Relative frequencies of every cell number that occurs, in either column, in the same order."""
+    largest = max(int(left.max()), int(right.max()))
+    if largest >= DENSE_CELLS:  # two columns of many labels: number the cells that occur
+        cells, where = np.unique(np.concatenate([left, right]), return_inverse=True)
+        left, right, largest = where[: len(left)], where[len(left) :], len(cells) - 1
+    p, q = (np.bincount(codes, minlength=largest + 1) / len(codes) for codes in (left, right))
+    return p, q
 
 
 def total_variation(p: FloatArray, q: FloatArray) -> float:

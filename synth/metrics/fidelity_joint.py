@@ -13,6 +13,7 @@ from math import comb
 
 import numpy as np
 
+from synth.metrics.fidelity import joint_shares, total_variation
 from synth.metrics.tables import IntArray, Rows, Table, table_of
 from synth.schema import Schema
 
@@ -38,10 +39,7 @@ def _draw(columns: list[str], ways: int, wanted: int, seed: int) -> list[tuple[s
 
 
 def _distance(real: Table, synthetic: Table, names: tuple[str, ...]) -> float:
-    cells, where = np.unique(np.concatenate([_cells(real, names), _cells(synthetic, names)]), return_inverse=True)
-    p = np.bincount(where[: real.rows], minlength=len(cells)) / real.rows
-    q = np.bincount(where[real.rows :], minlength=len(cells)) / synthetic.rows
-    return float(np.abs(p - q).sum() / 2.0)
+    return total_variation(*joint_shares(_cells(real, names), _cells(synthetic, names)))
 
 
 def _cells(table: Table, names: tuple[str, ...]) -> IntArray:

@@ -17,7 +17,8 @@ from itertools import combinations
 
 import numpy as np
 
-from synth.metrics.fidelity import counts_2d, mean_of
+from synth.metrics.contingency import Contingency, cramers_v, theils_u
+from synth.metrics.fidelity import mean_of
 from synth.metrics.tables import FloatArray, IntArray, Rows, Table, table_of
 from synth.schema import Schema
 
@@ -44,10 +45,10 @@ def associations(rows: Rows, schema: Schema) -> Associations:
     numeric, discrete = list(schema.numeric), list(schema.discrete)
     plain, corrected, explained = np.eye(len(discrete)), np.eye(len(discrete)), np.eye(len(discrete))
     for i, j in combinations(range(len(discrete)), 2):
-        counts = _observed(table, discrete[i], discrete[j])
-        plain[i, j] = plain[j, i] = cramers_v(counts)
-        corrected[i, j] = corrected[j, i] = cramers_v(counts, corrected=True)
-        explained[i, j], explained[j, i] = theils_u(counts), theils_u(counts.T)
+        pair = Contingency.of(table.codes[discrete[i]], table.codes[discrete[j]])
+        plain[i, j] = plain[j, i] = cramers_v(pair)
+        corrected[i, j] = corrected[j, i] = cramers_v(pair, corrected=True)
+        explained[i, j], explained[j, i] = theils_u(pair), theils_u(pair.transposed())
     ratios = np.zeros((len(numeric), len(discrete)))
     for i, name in enumerate(numeric):
         for j, group in enumerate(discrete):
@@ -64,6 +65,16 @@ def mean_absolute_difference(left: Associations, right: Associations) -> float |
     return mean_of(np.concatenate(gaps).tolist())
 
 
+def association_kept(real: Associations, synthetic: Associations) -> float | None:
+    """1 - sum |difference| / sum |real association| over pairs of the mixed matrix, 0..1; 1 is best, and a table whose
+    columns were shuffled scores 0. None: the real table has no association to keep."""
+    pairs = np.triu_indices(len(real.mixed()), 1)
+    theirs = np.abs(real.mixed()[pairs]).sum()
+    if theirs == 0.0:
+        return None
+    return float(max(0.0, 1.0 - np.abs(real.mixed() - synthetic.mixed())[pairs].sum() / theirs))
+
+
 def pcd(left: Associations, right: Associations) -> float:
     """Pairwise correlation difference: Frobenius norm of the difference of the mixed matrices; 0 is best."""
     return float(np.linalg.norm(left.mixed() - right.mixed()))
@@ -76,9 +87,9 @@ def matrix_distance(real: Rows, synthetic: Rows, schema: Schema) -> float:
 
 
 def pearson(columns: list[FloatArray]) -> FloatArray:
-    """Over the rows where both cells are filled; 0 with a constant column."""
+    """Over the rows where both cells are filled; 0 with a constant column and in a table of one row."""
     result = np.eye(len(columns))
-    if not columns:
+    if not columns or len(columns[0]) < 2:
         return result
     stacked = np.stack(columns)
     complete = ~np.isnan(stacked).any(axis=0)
@@ -95,28 +106,6 @@ def pearson(columns: list[FloatArray]) -> FloatArray:
     return result
 
 
-def cramers_v(counts: IntArray, corrected: bool = False) -> float:
-    """From a contingency table without empty rows or columns."""
-    n, (r, c) = counts.sum(), counts.shape
-    if min(r, c) < 2:
-        return 0.0
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n
-    phi2 = float((np.square(counts - expected) / expected).sum() / n)
-    smaller = min(r, c) - 1.0
-    if corrected and n > 1:
-        phi2 = max(0.0, phi2 - (r - 1) * (c - 1) / (n - 1))
-        smaller = min(r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)) - 1.0
-    return float(np.clip(np.sqrt(phi2 / smaller), 0.0, 1.0)) if smaller > 0 else 0.0
-
-
-def theils_u(counts: IntArray) -> float:
-    """(H(row) - H(row | column)) / H(row); 1 for a constant row variable."""
-    own = _entropy(counts.sum(axis=1))
-    if own == 0.0:
-        return 1.0
-    return float(np.clip((own + _entropy(counts.sum(axis=0)) - _entropy(counts.ravel())) / own, 0.0, 1.0))
-
-
 def correlation_ratio(values: FloatArray, groups: IntArray) -> float:
     """sqrt(variance between group means / variance); 0 for a constant or empty column."""
     filled = ~np.isnan(values)
@@ -128,16 +117,6 @@ def correlation_ratio(values: FloatArray, groups: IntArray) -> float:
     sums = np.bincount(groups, weights=centred)
     between = np.square(sums[sizes > 0]) / sizes[sizes > 0]
     return float(np.clip(np.sqrt(between.sum() / np.square(centred).sum()), 0.0, 1.0))
-
-
-def _observed(table: Table, first: str, second: str) -> IntArray:
-    counts = counts_2d(table.codes[first], table.codes[second], (table.cells(first), table.cells(second)))
-    return counts[counts.any(axis=1)][:, counts.any(axis=0)]
-
-
-def _entropy(counts: IntArray) -> float:
-    p = counts[counts > 0] / counts.sum()
-    return float(-(p * np.log(p)).sum()) if len(p) > 1 else 0.0
 
 
 def _upper(left: FloatArray, right: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from synth.metrics.attacks.risk import Attempts
+from synth.metrics.attacks.risk import Attempts, Interval
 from synth.metrics.fidelity import jsd_by_column, mean_of, wd_by_column
 from synth.metrics.fidelity_pairs import Associations
 from synth.metrics.tables import Rows
@@ -43,8 +43,13 @@ def phi(scores: dict[str, Scores | Omission]) -> float | Omission:
     return mean if isinstance(mean, Omission) else mean.accuracy
 
 
-def pi(singling_out: Attempts | None, linkability: Attempts, inference: dict[str, Attempts]) -> float:
-    """0..1, 0 is best. A singling-out attack that could not start counts as risk 0."""
-    isolated = 0.0 if singling_out is None else singling_out.risk.value
-    inferred = float(np.mean([attempts.risk.value for attempts in inference.values()]))
-    return (isolated + linkability.risk.value + inferred) / 3.0
+def pi(singling_out: Attempts | None, linkability: Attempts, inference: dict[str, Attempts]) -> Interval:
+    """0..1, 0 is best. A singling-out attack that could not start counts as risk 0. The interval is the mean of the
+    parts' intervals: they share their targets, so their errors need not cancel."""
+
+    def mean(bound: str) -> float:
+        isolated = 0.0 if singling_out is None else getattr(singling_out.risk, bound)
+        inferred = np.mean([getattr(attempts.risk, bound) for attempts in inference.values()])
+        return float(isolated + getattr(linkability.risk, bound) + inferred) / 3.0
+
+    return Interval(mean("value"), mean("low"), mean("high"))

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synth.metrics.tables import FloatArray, Table
+from synth.metrics.tables import FloatArray, IntArray, Table
+
+MOST_CATEGORIES = 500
+"""Labels of one column that get a coordinate; the rarer ones share one, or a code book would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +34,32 @@ class LabelCodes:
 @dataclass(frozen=True)
 class Mixed:
     ranges: dict[str, tuple[float, float]]
+    labels: dict[str, IntArray]  # the codes that have a coordinate of their own
 
     @staticmethod
     def fit(real: Table) -> Mixed:
-        return Mixed(_ranges(real))
+        return Mixed(_ranges(real), {name: frequent_codes(codes) for name, codes in real.codes.items()})
 
     def points(self, table: Table) -> FloatArray:
         parts = _numbers(table, self.ranges)
-        for name, codes in table.codes.items():
-            parts.append(np.eye(table.cells(name))[codes] / np.sqrt(2.0))
+        for name, known in self.labels.items():
+            parts.append(one_hot(table.codes[name], known) / np.sqrt(2.0))
         return np.column_stack(parts)
+
+
+def frequent_codes(codes: IntArray) -> IntArray:
+    """The codes that occur, in order; only the most frequent ones where there are very many."""
+    found, counts = np.unique(codes, return_counts=True)
+    return np.sort(found[np.argsort(-counts, kind="stable")[:MOST_CATEGORIES]])
+
+
+def one_hot(codes: IntArray, known: IntArray) -> FloatArray:
+    """Shape (rows, known + 1): the last coordinate stands for every other code."""
+    where = np.minimum(np.searchsorted(known, codes), len(known) - 1)
+    where = np.where(known[where] == codes, where, len(known))
+    result = np.zeros((len(codes), len(known) + 1))
+    result[np.arange(len(codes)), where] = 1.0
+    return result
 
 
 def _ranges(table: Table) -> dict[str, tuple[float, float]]:

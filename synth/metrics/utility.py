@@ -23,8 +23,10 @@ from sklearn.metrics import accuracy_score, average_precision_score, f1_score, r
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from synth.errors import InputError
+from synth.metrics.spaces import frequent_codes, one_hot
 from synth.metrics.tables import IntArray, Rows, Table, table_of
 from synth.schema import Schema
 
@@ -71,7 +73,7 @@ class Preparation:
 
     target: str
     numeric: dict[str, tuple[float, float]]  # column to (mean, standard deviation)
-    discrete: dict[str, IntArray]  # column to the codes that occur in the real training rows
+    discrete: dict[str, IntArray]  # column to the codes of the real training rows (the 500 most frequent)
 
     @staticmethod
     def fit(real_train: Table, target: str) -> Preparation:
@@ -80,7 +82,7 @@ class Preparation:
             filled = values[~np.isnan(values)]
             mean, deviation = (float(filled.mean()), float(filled.std())) if len(filled) else (0.0, 1.0)
             numeric[name] = (mean, deviation or 1.0)
-        discrete = {name: np.unique(codes) for name, codes in real_train.codes.items()}
+        discrete = {name: frequent_codes(codes) for name, codes in real_train.codes.items()}
         return Preparation(target, numeric, discrete)
 
     def features(self, table: Table) -> NDArray[np.float32]:
@@ -95,7 +97,7 @@ class Preparation:
                     parts.append(np.isnan(values).astype(np.float32)[:, None])
         for name, known in self.discrete.items():
             if name != self.target:
-                parts.append((table.codes[name][:, None] == known[None, :]).astype(np.float32))
+                parts.append(one_hot(table.codes[name], known)[:, :-1].astype(np.float32))
         if not parts:
             raise InputError("the target is the only released column, so nothing can predict it; add columns")
         return np.hstack(parts)
@@ -175,7 +177,8 @@ def _fit_and_score(
     model = CLASSIFIERS[name](seed)
     if name == "knn" and len(x_train) < model.n_neighbors:
         return Omission(f"{len(x_train)} training rows are fewer than the {model.n_neighbors} neighbours k-NN asks for")
-    with warnings.catch_warnings():
+    # One thread: the matrices are small, and threads that wait for each other cost ten times what they save.
+    with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore", ConvergenceWarning)  # the papers' fixed number of iterations is the definition
         model.fit(x_train, y_train)
     classes = np.unique(np.concatenate([y_train, y_test]))

@@ -11,6 +11,7 @@ grows with rows; at equal sizes both are the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,13 @@ from synth.schema import Schema
 
 ATTACKS = 500
 COLUMNS = 3
-MOST_TRIES = 20_000
+MOST_TRIES = 100_000
 """Descriptions tried before giving up on finding `ATTACKS` that fit one synthetic row."""
+
+HOPELESS_TRIES = 10_000
+"""Descriptions tried before giving up on finding a single one."""
+FIRST_LOOK_ROWS = 1_000
+"""Most descriptions fit two of the first rows already and need not be counted in all."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +81,15 @@ def unique_descriptions(synthetic: Table, wanted: int, rng: np.random.Generator)
         raise InputError("singling out needs at least two released columns; the schema has one")
     filled = {name: synthetic.filled(name) for name in synthetic.numbers}
     medians = {name: float(np.median(values)) if len(values) else 0.0 for name, values in filled.items()}
+    few = synthetic.take(np.arange(min(synthetic.rows, FIRST_LOOK_ROWS)))
     found: dict[Description, None] = {}
-    for _ in range(MOST_TRIES):
-        if len(found) == wanted:
+    possible = synthetic.rows * comb(len(synthetic.columns), min(COLUMNS, len(synthetic.columns)))
+    for tries in range(min(MOST_TRIES, 5 * possible)):  # five draws per description: 99 % of them are seen
+        if len(found) == wanted or (not found and tries == HOPELESS_TRIES):
             break
         row = int(rng.integers(synthetic.rows))
         description = tuple(_condition(synthetic, name, row, medians) for name in _columns(synthetic, rng))
-        if description not in found and _matches(synthetic, description) == 1:
+        if _matches(few, description) <= 1 and description not in found and _matches(synthetic, description) == 1:
             found[description] = None
     return list(found)
 

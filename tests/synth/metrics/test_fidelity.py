@@ -56,3 +56,11 @@ def test_pairs_see_what_columns_do_not() -> None:
     independent = pd.DataFrame({"p": [0, 0, 1, 1], "q": [0, 1, 0, 1]})
     assert tvd_one_way(together, independent, schema) == 0.0
     assert tvd_by_pair(together, independent, schema) == {("p", "q"): pytest.approx(0.5)}
+
+
+def test_pairs_of_many_labels_count_only_what_occurs() -> None:
+    labels = [str(k) for k in range(2000)]  # 2001 x 2001 cells
+    schema = Schema(columns={n: Categorical(categories=labels) for n in ("p", "q")})
+    rows = pd.DataFrame({"p": labels, "q": labels})
+    assert tvd_two_way(rows, rows.assign(q=labels[1:] + labels[:1]), schema) == pytest.approx(1.0)
+    assert tvd_two_way(rows, rows.iloc[:1000], schema) == pytest.approx(0.5)

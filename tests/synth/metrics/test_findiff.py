@@ -46,5 +46,5 @@ def test_phi_is_the_mean_accuracy_of_five_classifiers() -> None:
 
 def test_pi_is_the_mean_of_three_risks() -> None:
     none, full = Attempts(10_000, 0, 0, 10_000, 0), Attempts(10_000, 10_000, 0, 10_000, 0)
-    assert pi(full, full, {"a": full, "b": none}) == pytest.approx((1 + 1 + 0.5) / 3, abs=1e-3)
-    assert pi(None, none, {"a": none}) == pytest.approx(0.0, abs=1e-3)
+    assert pi(full, full, {"a": full, "b": none}).value == pytest.approx((1 + 1 + 0.5) / 3, abs=1e-3)
+    assert pi(None, none, {"a": none}).value == pytest.approx(0.0, abs=1e-3)

@@ -1,0 +1,310 @@
+"""Every figure of an evaluation: what it means in plain words, which way is better, and what real data would score.
+
+Adding a fidelity metric is one line here and one function elsewhere; reports are generated from this list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from synth.metrics.clusters import FLOOR, log_cluster
+from synth.metrics.comparison import Comparison
+from synth.metrics.fidelity import jsd, tvd_one_way, tvd_two_way, wd
+from synth.metrics.fidelity_columns import hellinger, ks
+from synth.metrics.fidelity_joint import avd
+from synth.metrics.fidelity_pairs import association_kept, matrix_distance, mean_absolute_difference, pcd
+from synth.metrics.findiff import omega
+from synth.metrics.kernel import mmd
+from synth.metrics.propensity import detection_auroc, pmse
+from synth.metrics.support import Support
+
+Better = Literal["higher", "lower", "nearer"]  # nearer: to `ideal`
+
+HALVES = "the same figure between two random halves of the real rows"
+TRAIN_REAL = "the same classifiers trained on the real rows"
+CONTROL = "the same attack on people who were not in the data (the holdout rows)"
+
+QUADRATIC_ROWS = 5_000
+CLUSTERED_ROWS = 10_000
+DETECTED_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str
+    title: str
+    meaning: str
+    better: Better
+    low: float | None
+    high: float | None
+    ideal: float
+    ceiling: str
+    headline: bool = False
+
+
+@dataclass(frozen=True)
+class FidelityMetric(Metric):
+    """`measure` gives None where the figure does not exist; `absent` then says why. `rows` caps costly ones."""
+
+    measure: Callable[[Comparison], float | None] = lambda comparison: None  # noqa: ARG005
+    absent: str = ""
+    rows: int | None = None
+
+
+def _distance(
+    name: str,
+    title: str,
+    meaning: str,
+    measure: Callable[[Comparison], float | None],
+    *,
+    high: float | None = 1.0,
+    absent: str = "",
+    rows: int | None = None,
+    headline: bool = False,
+    low: float | None = 0.0,
+    ideal: float = 0.0,
+) -> FidelityMetric:
+    return FidelityMetric(name, title, meaning, "lower", low, high, ideal, HALVES, headline, measure, absent, rows)
+
+
+def _share(
+    name: str, title: str, meaning: str, part: Callable[[Support], float], better: Better = "higher"
+) -> FidelityMetric:
+    def measure(c: Comparison) -> float | None:
+        return None if c.support is None else part(c.support)
+
+    high = 1.0 if better == "higher" else None
+    absent = "a table has no more than five rows"
+    return FidelityMetric(name, title, meaning, better, 0.0, high, 1.0, HALVES, False, measure, absent, QUADRATIC_ROWS)
+
+
+FIDELITY: tuple[FidelityMetric, ...] = (
+    _distance(
+        "tvd_one_way",
+        "Single columns",
+        "How much of the rows would have to move to make every column's histogram right, on average.",
+        lambda c: tvd_one_way(c.real, c.synthetic, c.schema),
+        headline=True,
+    ),
+    _distance(
+        "tvd_two_way",
+        "Pairs of columns",
+        "The same for the joint histogram of every pair of columns.",
+        lambda c: tvd_two_way(c.real, c.synthetic, c.schema),
+        absent="there is only one column",
+        headline=True,
+    ),
+    FidelityMetric(
+        "association_kept",
+        "Relations kept",
+        "The share of the real table's associations between columns that the synthetic table keeps; shuffled columns "
+        "keep none.",
+        "higher",
+        0.0,
+        1.0,
+        1.0,
+        HALVES,
+        True,
+        lambda c: association_kept(*c.associations),
+        "no two real columns are associated",
+    ),
+    FidelityMetric(
+        "detection_auroc",
+        "Told apart",
+        "How well a classifier tells real rows from synthetic ones: 0.5 not at all, 1 always.",
+        "nearer",
+        0.0,
+        1.0,
+        0.5,
+        HALVES,
+        True,
+        lambda c: detection_auroc(c.real, c.synthetic, c.schema, seed=c.seed),
+        "a table has fewer than three rows",
+        DETECTED_ROWS,
+    ),
+    _distance(
+        "jsd",
+        "Categories (JSD)",
+        "Mean Jensen-Shannon distance, base 2, of the discrete columns.",
+        lambda c: jsd(c.real, c.synthetic, c.schema),
+        absent="there is no discrete column",
+    ),
+    _distance(
+        "wd",
+        "Numbers (WD)",
+        "Mean distance that numbers would have to be moved, as a share of the real column's range.",
+        lambda c: wd(c.real, c.synthetic, c.schema),
+        high=None,
+        absent="there is no numeric column with numbers in both tables",
+    ),
+    _distance(
+        "hellinger",
+        "Columns (Hellinger)",
+        "Mean Hellinger distance of all columns, numbers cut at automatic edges.",
+        lambda c: hellinger(c.real, c.synthetic, c.schema),
+        absent="no column has cells in both tables",
+    ),
+    _distance(
+        "ks",
+        "Numbers (KS)",
+        "Mean largest gap between the distribution functions of the numeric columns.",
+        lambda c: ks(c.real, c.synthetic, c.schema),
+        absent="there is no numeric column with numbers in both tables",
+    ),
+    _distance(
+        "association_difference",
+        "Relations, mean difference",
+        "Mean absolute difference of the associations (Pearson, Cramér's V, correlation ratio) over pairs.",
+        lambda c: mean_absolute_difference(*c.associations),
+        high=2.0,
+        absent="there is only one column",
+    ),
+    _distance(
+        "pcd",
+        "Relations (PCD)",
+        "Length of the difference of the two association matrices; grows with the number of columns.",
+        lambda c: pcd(*c.associations),
+        high=None,
+    ),
+    _distance(
+        "correlation_matrix_distance",
+        "Relations (CMD)",
+        "Angle between the correlation matrices, category codes taken as numbers.",
+        lambda c: matrix_distance(c.real, c.synthetic, c.schema),
+    ),
+    _distance(
+        "avd_3_way",
+        "Three columns at once",
+        "Mean total variation of 100 random combinations of three columns.",
+        lambda c: avd(c.real, c.synthetic, c.schema, ways=3, seed=c.seed),
+    ),
+    _distance(
+        "avd_4_way",
+        "Four columns at once",
+        "Mean total variation of 100 random combinations of four columns; far from 0 even for real data.",
+        lambda c: avd(c.real, c.synthetic, c.schema, ways=4, seed=c.seed),
+    ),
+    _distance(
+        "pmse",
+        "Propensity (pMSE)",
+        "How far a shallow decision tree's guess 'synthetic?' is from not knowing; at most 0.25.",
+        lambda c: pmse(c.real, c.synthetic, c.schema, seed=c.seed),
+        high=0.25,
+    ),
+    _distance(
+        "log_cluster",
+        "Clusters (log)",
+        "How unevenly clusters of similar rows are filled by the two tables, base-2 logarithm; lower is better.",
+        lambda c: log_cluster(c.real, c.synthetic, c.schema, seed=c.seed),
+        low=FLOOR,
+        high=0.0,
+        ideal=FLOOR,
+        absent="all rows are equal",
+        rows=CLUSTERED_ROWS,
+    ),
+    _share("precision", "Plausible rows", "Share of synthetic rows that lie among real rows.", lambda s: s.precision),
+    _share("recall", "Variety", "Share of real rows that lie among synthetic rows.", lambda s: s.recall),
+    _share(
+        "density",
+        "Density",
+        "How many real neighbourhoods a synthetic row lies in; about 1.",
+        lambda s: s.density,
+        "nearer",
+    ),
+    _share(
+        "coverage", "Coverage", "Share of real rows with a synthetic row in their neighbourhood.", lambda s: s.coverage
+    ),
+    _distance(
+        "mmd",
+        "Whole rows (MMD)",
+        "Distance between the two tables as clouds of points; around 0, even slightly below, for real data.",
+        lambda c: mmd(c.real, c.synthetic, c.schema, seed=c.seed),
+        low=None,
+        high=None,
+        absent="a table has fewer than two rows",
+    ),
+    FidelityMetric(
+        "omega",
+        "FinDiff fidelity Ω",
+        "Mean of column and pair similarity as the FinDiff paper defines them.",
+        "higher",
+        0.0,
+        1.0,
+        1.0,
+        HALVES,
+        False,
+        lambda c: omega(c.real, c.synthetic, c.schema, *c.associations),
+    ),
+)
+
+
+def _score(name: str, title: str, meaning: str, headline: bool = False) -> Metric:
+    return Metric(name, title, meaning, "higher", 0.0, 1.0, 1.0, TRAIN_REAL, headline)
+
+
+UTILITY: tuple[Metric, ...] = (
+    _score(
+        "auroc", "Ranking (AUROC)", "How well a model trained on synthetic rows ranks real ones; 0.5 is chance.", True
+    ),
+    _score("accuracy", "Accuracy", "Share of real test rows a model trained on synthetic rows classifies right."),
+    _score("auprc", "Precision and recall (AUPRC)", "Area under precision against recall; chance is the class share."),
+    _score("f1", "F1", "Harmonic mean of precision and recall of the positive class (weighted over several classes)."),
+    _score("phi", "FinDiff utility Φ", "Mean accuracy of the five classifiers of the FinDiff paper."),
+)
+
+
+def _risk(name: str, title: str, meaning: str, ideal: float = 0.0, headline: bool = False) -> Metric:
+    return Metric(name, title, meaning, "lower", 0.0, 1.0, ideal, CONTROL, headline)
+
+
+PRIVACY: tuple[Metric, ...] = (
+    _risk(
+        "singling_out",
+        "Singling out",
+        "Can a description from the synthetic table fit exactly one real person?",
+        headline=True,
+    ),
+    _risk("linkability", "Linkability", "Can two partial records of one person be joined through it?", headline=True),
+    _risk(
+        "inference",
+        "Inference",
+        "Can an unknown value of a person be read off the most similar synthetic row?",
+        headline=True,
+    ),
+    _risk(
+        "membership_distance",
+        "Membership, by distance",
+        "Share of the people in the data an attacker recognises while wrongly accusing 1 % of strangers, by how close "
+        "the nearest synthetic row is.",
+        ideal=0.01,
+    ),
+    _risk(
+        "membership_density_ratio",
+        "Membership, by density ratio",
+        "The same for an attacker who also knows how common such people are.",
+        ideal=0.01,
+        headline=True,
+    ),
+    _risk(
+        "copies",
+        "Exact copies",
+        "Share of synthetic rows that equal a real row; some do by coincidence.",
+        headline=True,
+    ),
+    _risk(
+        "attribute_disclosure",
+        "Attribute disclosure",
+        "How often a model of the synthetic table guesses a secret right.",
+    ),
+    _risk("pi", "FinDiff privacy Π", "Mean of singling-out, linkability and inference risk."),
+    _risk(
+        "share_closer_to_real",
+        "Closer to real than to unseen (weak evidence)",
+        "Share of synthetic rows nearer to a real than to a holdout row; 0.5 is honest, and a table can pass and leak.",
+        ideal=0.5,
+    ),
+)
+
+METRICS: dict[str, Metric] = {metric.name: metric for metric in (*FIDELITY, *UTILITY, *PRIVACY)}
