@@ -58,6 +58,7 @@ class SealedParties:
 
     plan: Plan
     folder: Path
+    answers: Callable[[str, int], Answer] = answer_of  # party and sequence → what it answers
     lost: set[tuple[str, str]] = field(default_factory=set)  # (kind, party) that never answers; "*" is every kind
     outgoing: Change = lambda kind, party, envelope: envelope
     incoming: Change = lambda kind, party, envelope: envelope
@@ -102,7 +103,7 @@ class SealedParties:
                 case "ask":
                     moment = seal.moment(envelope)
                     ask = wire.unpack_ask(envelope, party)
-                    return seal.seal(answer_of(party, moment.number), ask, envelope)
+                    return seal.seal(self.answers(party, moment.number), ask, envelope)
                 case "finish":
                     return seal.signed(f'{{"party": "{party}"}}')
                 case _:

@@ -197,29 +197,24 @@ def test_replayed_and_swapped_answers_are_refused(mode: str, tmp_path: Path) -> 
     assert_is_sum(sums.total(TRAINING, 1), sums.parties, 1)
 
 
-def test_answers_of_different_shapes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for mode in ("plain", *SECRET_MODES):
-        world = world_of(mode, tmp_path / mode)
-        sums = admitted(world)
+@pytest.mark.parametrize("mode", ["plain", *SECRET_MODES])
+def test_answers_of_different_shapes_are_refused(mode: str, tmp_path: Path) -> None:
+    def other(party: str, sequence: int) -> Answer:
+        answer = answer_of(party, sequence)
+        return Answer(answer.arrays | {"extra": np.zeros(1)}, 1.0) if party == "party-2" else answer
 
-        def other(party: str, sequence: int) -> Answer:
-            answer = answer_of(party, sequence)
-            return Answer(answer.arrays | {"extra": np.zeros(1)}, 1.0) if party == "party-2" else answer
-
-        with monkeypatch.context() as patch:
-            patch.setattr("tests.aggregator.sealed_parties.answer_of", other)
-            with pytest.raises(Disagreement, match="different arrays"):
-                sums.total(TRAINING, 0)
+    world = world_of(mode, tmp_path)
+    world.answers = other
+    with pytest.raises(Disagreement, match="different arrays"):
+        admitted(world).total(TRAINING, 0)
 
 
-def test_plain_answers_must_be_finite_and_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("broken", [Answer({"x": np.array([np.nan])}, 1.0), Answer({"x": np.ones(1)}, float("inf"))])
+def test_plain_answers_must_be_finite(broken: Answer, tmp_path: Path) -> None:
     world = world_of("plain", tmp_path)
-    sums = admitted(world)
-    for broken in (Answer({"x": np.array([np.nan])}, 1.0), Answer({"x": np.ones(1)}, float("inf"))):
-        with monkeypatch.context() as patch:
-            patch.setattr("tests.aggregator.sealed_parties.answer_of", lambda party, sequence, b=broken: b)
-            with pytest.raises(ProtocolError, match="finite"):
-                sums.total(TRAINING, 0)
+    world.answers = lambda party, sequence: broken
+    with pytest.raises(ProtocolError, match="finite"):
+        admitted(world).total(TRAINING, 0)
 
 
 def test_gathered_answers_come_by_party(tmp_path: Path) -> None:
@@ -291,14 +286,12 @@ def test_a_party_that_never_keeps_keys_stops_the_run_and_not_the_clock(tmp_path:
         sums.total(TRAINING, 0)
 
 
-def test_refusals_that_new_keys_cannot_cure_reach_the_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusals_that_new_keys_cannot_cure_reach_the_operator(tmp_path: Path) -> None:
     world = world_of("masked", tmp_path)
     sums = admitted(world)
-    too_large = Answer({"x": np.array([1e9])}, 1.0)
-    with monkeypatch.context() as patch:
-        patch.setattr("tests.aggregator.sealed_parties.answer_of", lambda party, sequence: too_large)
-        with pytest.raises(Refusal) as refused:
-            sums.total(TRAINING, 0)
+    world.answers = lambda party, sequence: Answer({"x": np.array([1e9])}, 1.0)
+    with pytest.raises(Refusal) as refused:
+        sums.total(TRAINING, 0)
     assert refused.value.code == "answer-out-of-range"
     assert sums.epoch is not None
     assert sums.epoch.number == 0
