@@ -2,10 +2,12 @@
 
 An answer is stored before it is sealed and sent. If the party is killed anywhere, a repeated ask finds either the
 stored answer (sent again, freshly sealed) or none, and then no answer had left. Beside the answers of a run only its
-latest `local` arrays are kept: no earlier ones are ever needed again.
+latest `local` arrays are kept: no earlier ones are ever needed again. Of a finished run only the fact is kept: its
+answers can never be made again, as a second answer to a charged ask would carry new noise and cost nothing.
 
     <folder>/<run>/000012.local     the party's arrays after ask 12; counts only if 000012.answer exists
     <folder>/<run>/000012.answer    written last: the moment at which ask 12 is answered
+    <folder>/.finished-<run>        the run has ended
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fed_node.errors import AskChanged, StoreDamaged, StoreUnwritable
+from fed_node.errors import AskChanged, RunFinished, StoreDamaged, StoreUnwritable
 from synth import archive
 from synth.errors import InputError, ProtocolError
 from synth.interface import Answer, Arrays
@@ -48,6 +50,8 @@ class AnswerStore:
 
     def get(self, key: AnswerKey) -> tuple[Answer, Arrays] | None:
         """The stored answer with the local arrays if they are still the latest ({} otherwise); None if unanswered."""
+        if self.is_finished(key.run):
+            raise RunFinished(f"run {key.run} has ended here and its answers are gone; start a new run.")
         path = self._path(key.run, key.sequence)
         if (stored := _read(path)) is None:
             return None
@@ -79,9 +83,13 @@ class AnswerStore:
         stored = _read(path)
         return {} if stored is None else self._local(stored[0], path)
 
-    def forget(self, run: str) -> None:
-        """Remove everything of a finished run."""
+    def is_finished(self, run: str) -> bool:
+        return self._finished(run).exists()
+
+    def finish(self, run: str) -> None:
+        """End a run for good: remove its answers, remember that it was. Repeated, it changes nothing."""
         folder = self._folder(run)
+        archive.write_durably(self._finished(run), b"")
         if not folder.exists():
             return
         try:
@@ -107,6 +115,9 @@ class AnswerStore:
 
     def _path(self, run: str, sequence: int) -> Path:
         return self._folder(run) / f"{sequence:06d}.answer"
+
+    def _finished(self, run: str) -> Path:
+        return self.folder / f".finished-{AnswerKey(run, 0, '').run}"
 
     def _folder(self, run: str) -> Path:
         return self.folder / AnswerKey(run, 0, "").run

@@ -83,6 +83,29 @@ def approve_by_policy(policy: Policy, approvals: Approvals, plan: Plan, party: s
     return approvals.approve(plan)
 
 
+def approved_plan(approvals: Approvals, policy: Policy | None, party: str, digest: str, text: object) -> Plan:
+    """The approved plan of that digest; under an auto-approving policy the aggregator may have sent it as `text`."""
+    try:
+        return approvals.get(digest)
+    except NotApproved:
+        if policy is None or not policy.auto_approve or not isinstance(text, str):
+            raise
+    try:
+        plan = parse_plan(json.loads(text))
+    except (PlanError, ValueError, RecursionError):
+        raise NotApproved("the plan that was sent cannot be read, so no policy can approve it.") from None
+    if plan.digest() != digest:
+        raise NotApproved("the plan that was sent is not the one its digest names.")
+    approve_by_policy(policy, approvals, plan, party)
+    return plan
+
+
+def check_rows(policy: Policy, rows: int) -> None:
+    """Refuse to take part with fewer rows than the policy demands."""
+    if rows < policy.minimum_rows:
+        raise PolicyRefused(f"the table holds fewer than the {policy.minimum_rows} rows of this party's policy.")
+
+
 def check_ask(plan: Plan, ask: Ask, sequence: int) -> None:
     """Refuse an ask that is none of the plan's; `sequence` counts all asks of the run from 0."""
     phase = ask.options.get("phase")

@@ -7,9 +7,13 @@ from pathlib import Path
 import yaml
 from pydantic import Field, ValidationError
 
+from fed_node.book import Budget
+from fed_node.policy import Policy
 from fed_node.source import Source, SqlSource
 from synth.errors import InputError
 from synth.schema import Strict
+
+SETTINGS, POLICY, KEY, LEDGER, LOG = "party.yaml", "policy.yaml", "identity.key", "ledger.sqlite", "party.log"
 
 
 class PartyBudget(Strict):
@@ -26,13 +30,21 @@ class PartySettings(Strict):
     dataset: str = Field("default", description="Name of the dataset in the ledger; budgets are kept per dataset.")
     data: Source = Field(description="Where the rows are: a CSV or Parquet file or a database query.")
     budget: PartyBudget | None = Field(
-        None, description="Lifetime budget. Left out only in simulations, where rows are not anybody's."
+        None,
+        description="Lifetime budget, for a party without a policy file (which states its own). Neither: only in "
+        "simulations, where rows are not anybody's.",
     )
     seed: int | None = Field(
         None, description="Fixes all randomness. For simulations only: with a known seed the noise protects nobody."
     )
     peers: dict[str, str] = Field(
         default_factory=dict, description="Public identity keys of the other parties, compared out of band."
+    )
+
+    debug_values: bool = Field(
+        False,
+        description="Let the party's log quote other libraries' messages, cell values included. The log stays here; "
+        "keep it off unless somebody is looking for a fault.",
     )
 
     def source(self, home: Path) -> Source:
@@ -43,10 +55,28 @@ class PartySettings(Strict):
 
     @classmethod
     def load(cls, home: Path) -> PartySettings:
-        path = home / "party.yaml"
+        path = home / SETTINGS
         try:
             return cls.model_validate(yaml.safe_load(path.read_text()))
         except FileNotFoundError:
             raise InputError(f"no party settings at {path}; create the file or point --home elsewhere") from None
         except (ValidationError, yaml.YAMLError) as error:
             raise InputError(f"party settings {path} cannot be read: {error}") from None
+
+
+def policy_at(home: Path) -> Policy | None:
+    """The party's policy, if it wrote one. It is read once: a change holds from the next start."""
+    path = home / POLICY
+    return Policy.load(path) if path.exists() else None
+
+
+def budget_of(settings: PartySettings, policy: Policy | None) -> Budget | None:
+    """What the ledger enforces over all runs, from the one place that states it."""
+    if policy is not None and settings.budget is not None:
+        raise InputError(
+            f"both {SETTINGS} (budget) and {POLICY} (maximum_epsilon_in_total) state a lifetime budget; keep the "
+            "policy's and remove the other."
+        )
+    if policy is not None:
+        return policy.budget
+    return Budget(settings.budget.epsilon, settings.budget.delta) if settings.budget else None

@@ -7,7 +7,6 @@ reports a dead node, and the next message starts a new one.
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import signal
@@ -127,20 +126,10 @@ def _start_party_process() -> None:
 def _deliver(parcel: Parcel, node: int, party: str, home: str) -> Parcel:
     """In the party's process: bytes → ClientApp → bytes."""
     from fed_node.app import app  # torch is loaded here, in the worker, not in the command line
+    from fed_node.logs import log_party
+    from fed_node.settings import LOG
 
     _identify(node)
-    _log_to(Path(home) / "party.log")
+    log_party(Path(home) / LOG)
     context = Context(RUN_ID, node, node_config={"home": home, "party": party}, state=RecordDict(), run_config={})
     return to_parcel(app(from_parcel(parcel), context))
-
-
-def _log_to(path: Path) -> None:
-    """The party's own log: the only place where the reason of a refusal is written."""
-    log = logging.getLogger("fed_node")
-    for handler in list(log.handlers):
-        log.removeHandler(handler)
-        handler.close()
-    handler = logging.FileHandler(path)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    log.addHandler(handler)
-    log.propagate = False

@@ -1,5 +1,6 @@
 """A stored answer comes back as it was, exactly once per ask, or is refused."""
 
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from fed_node.answers import AnswerKey, AnswerStore
-from fed_node.errors import AskChanged, StoreDamaged
+from fed_node.errors import AskChanged, RunFinished, StoreDamaged
 from synth.errors import OutputError, ProtocolError
 from synth.interface import Answer
 
@@ -60,8 +61,7 @@ def test_an_answer_survives_a_new_process(tmp_path: Path) -> None:
 def test_any_arrays_come_back_bit_for_bit(
     tmp_path: Path, arrays: dict[str, np.ndarray], weight: float, sequence: int
 ) -> None:
-    store = AnswerStore(tmp_path)
-    store.forget("r")
+    store = AnswerStore(Path(tempfile.mkdtemp(dir=tmp_path)))
     key = AnswerKey("r", sequence, "x")
     store.put(key, Answer(arrays, weight), arrays)
     found = store.get(key)
@@ -99,9 +99,21 @@ def test_only_the_latest_local_arrays_are_kept_and_all_answers(tmp_path: Path) -
     early = store.get(AnswerKey("r", 2, "x"))
     assert early is not None
     assert early[1] == {}
-    store.forget("r")
-    assert store.get(AnswerKey("r", 11, "x")) is None
-    store.forget("r")
+
+
+def test_a_finished_run_gets_no_second_answer_with_new_noise(tmp_path: Path) -> None:
+    store = AnswerStore(tmp_path)
+    store.put(KEY, ANSWER, LOCAL)
+    store.finish("run-1")
+    store.finish("run-1")
+    assert not (tmp_path / "run-1").exists()
+    again = AnswerStore(tmp_path)
+    assert again.is_finished("run-1")
+    assert not again.is_finished("run-2")
+    with pytest.raises(RunFinished):
+        again.get(KEY)
+    with pytest.raises(RunFinished):
+        again.put(KEY, ANSWER, LOCAL)
 
 
 def test_killed_between_local_and_answer_means_unanswered(tmp_path: Path) -> None:
@@ -153,4 +165,4 @@ def test_a_run_cannot_name_another_folder(tmp_path: Path, run: str) -> None:
     with pytest.raises(ProtocolError):
         AnswerKey(run, 0, "x")
     with pytest.raises(ProtocolError):
-        AnswerStore(tmp_path).forget(run)
+        AnswerStore(tmp_path).finish(run)
