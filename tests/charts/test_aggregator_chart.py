@@ -1,0 +1,76 @@
+"""What the aggregator's chart promises: one door for parties, another for the operator, and no third."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.charts.tools import CHARTS, CURRENT, OLDEST, rendered, run_helm
+
+SMALLEST = CHARTS["aggregator"] / "lint-values" / "smallest.yaml"
+PRODUCTION = CHARTS["aggregator"] / "lint-values" / "production.yaml"
+
+
+def _named(kind: str, name: str, manifests: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    manifests = rendered("aggregator", SMALLEST) if manifests is None else manifests
+    return next(each for each in manifests if (each["kind"], each["metadata"]["name"]) == (kind, name))
+
+
+def test_superlink_listens_on_loopback_only() -> None:
+    pod = _named("Deployment", "demo-aggregator")["spec"]["template"]["spec"]
+    superlink = next(each for each in pod["containers"] if each["name"] == "superlink")
+    assert "--host=127.0.0.1" in superlink["command"]
+    assert "--isolation=process" in superlink["command"]
+    assert "--enable-supernode-auth" in superlink["command"]
+    assert "ports" not in superlink
+
+
+def test_the_party_door_passes_fleet_and_health_only() -> None:
+    conf = _named("ConfigMap", "demo-aggregator-edge")["data"]["nginx.conf"]
+    parties = conf.split("listen 8443 ssl;")[1].split("listen 8444 ssl;")[0]
+    assert "location /v1/fleet/" in parties
+    assert "location = /health" in parties
+    assert "location / { return 404; }" in parties
+    assert "/v1/control" not in parties
+    assert "/v1/runtime" not in conf
+
+
+def test_the_operator_door_asks_for_a_certificate() -> None:
+    conf = _named("ConfigMap", "demo-aggregator-edge")["data"]["nginx.conf"]
+    operator = conf.split("listen 8444 ssl;")[1]
+    assert "ssl_verify_client on;" in operator
+    services = [each for each in rendered("aggregator", PRODUCTION) if each["kind"] == "Service"]
+    exposed = [
+        port["targetPort"] for each in services for port in each["spec"]["ports"] if each["spec"]["type"] != "ClusterIP"
+    ]
+    assert exposed == ["fleet"]
+
+
+def test_the_aggregator_calls_nobody() -> None:
+    policy = _named("NetworkPolicy", "demo-aggregator")["spec"]
+    assert policy["egress"] == []
+    deny = _named("NetworkPolicy", "demo-aggregator-deny")["spec"]
+    assert deny["policyTypes"] == ["Ingress", "Egress"]
+    assert "ingress" not in deny
+    assert "egress" not in deny
+
+
+def test_disruption_budget_speaks_the_clusters_version() -> None:
+    kinds = {
+        version: _named("PodDisruptionBudget", "demo-aggregator", rendered("aggregator", SMALLEST, version))
+        for version in (OLDEST, CURRENT)
+    }
+    assert kinds[OLDEST]["apiVersion"] == "policy/v1beta1"
+    assert kinds[CURRENT]["apiVersion"] == "policy/v1"
+
+
+def test_releases_outlive_the_release() -> None:
+    claim = _named("PersistentVolumeClaim", "demo-aggregator-state")
+    assert claim["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+
+
+def test_a_party_without_identity_is_refused() -> None:
+    done = run_helm(
+        "template", "demo", str(CHARTS["aggregator"]), "--set", "parties.north.nodeKey=ecdsa-sha2-nistp384 AAAA"
+    )
+    assert done.returncode != 0
+    assert "identity" in done.stderr
