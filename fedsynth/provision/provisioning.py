@@ -1,0 +1,146 @@
+"""From a federation's document to its kits, whatever was made before: what exists is kept, what is missing is made.
+
+The folder is the memory. Running twice changes nothing; a new party gets keys and the others only learn its public
+half; a certificate is renewed when it is about to end or the server's names changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fedsynth.provision import kits
+from fedsynth.provision.authority import (
+    Certified,
+    control_certificate,
+    days_left,
+    fingerprint,
+    names_of,
+    new_authority,
+    server_certificate,
+)
+from fedsynth.provision.federation import Federation, Member
+from fedsynth.provision.party_keys import PrivateKeys, PublicKeys, new_keys
+from synth.errors import InputError
+
+RENEW_DAYS = 30  # before the end
+IN_CLUSTER = ["aggregator", "localhost"]  # names under which preflights inside the cluster see the server
+
+
+@dataclass
+class Outcome:
+    """What a run of `provision` did; everything in it is public."""
+
+    made: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    revoked: list[str] = field(default_factory=list)
+    authority: str = ""
+    fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+class Provisioning:
+    """One federation's folder."""
+
+    def __init__(
+        self, federation: Federation, folder: Path, rotate: Collection[str] = (), revoke: Collection[str] = ()
+    ) -> None:
+        self.federation, self.folder = federation, folder
+        self.rotate, self.outcome = set(rotate), Outcome()
+        names = {party.name for party in federation.parties}
+        if unknown := (set(rotate) - {"server", "control"} | set(revoke)) - names:
+            raise InputError(
+                f"there is no party {', '.join(sorted(unknown))} in the federation; to rotate are: server, control, "
+                f"{', '.join(sorted(names))}"
+            )
+        self.revoked = (self._revoked_before() | set(revoke)) - self.rotate
+
+    def carry_out(self) -> Outcome:
+        ca = self._certified("ca", self.folder / "authority", lambda: new_authority(self.federation.name))
+        server, control = self._server(ca), self._control()
+        keys = {party.name: self._keys(party) for party in self.federation.parties if party.name not in self.revoked}
+        if not keys:
+            raise InputError("every party is revoked; a federation needs at least one")
+        members = {name: public for name, (public, _) in keys.items()}
+        kits.write_aggregator(self.folder / "aggregator", self.federation, ca.certificate, server, control, members)
+        for name, (_, private) in keys.items():
+            kits.write_party(self.folder / "parties" / name, name, self.federation, ca.certificate, private, members)
+        kits.write(self.folder / "revoked.json", json.dumps(sorted(self.revoked)) + "\n")
+        self.outcome.revoked = sorted(self.revoked)
+        self.outcome.authority = fingerprint(ca.certificate)
+        self.outcome.fingerprints = {name: public.fingerprints() for name, public in members.items()}
+        return self.outcome
+
+    def _server(self, ca: Certified) -> Certified:
+        names = list(dict.fromkeys([self.federation.host, *self.federation.server_names, *IN_CLUSTER]))
+        place = self.folder / "aggregator"
+        if (place / "server.crt").exists() and names_of((place / "server.crt").read_bytes()) != names:
+            self.rotate.add("server")
+        return self._certified("server", place, lambda: server_certificate(ca, names, self.federation.certificate_days))
+
+    def _control(self) -> tuple[bytes, Certified]:
+        authority = self.folder / "aggregator" / "control-ca.crt"
+
+        def make() -> Certified:
+            certificate, certified = control_certificate(self.federation.name, self.federation.certificate_days)
+            kits.write(authority, certificate)
+            return certified
+
+        certified = self._certified("control", authority.parent, make)
+        return authority.read_bytes(), certified
+
+    def _certified(self, name: str, folder: Path, make: Callable[[], Certified]) -> Certified:
+        """The certificate that is there, unless it is to be replaced or soon at its end."""
+        certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
+        if certificate.exists() and key.exists() and name not in self.rotate:
+            found = Certified(certificate.read_bytes(), key.read_bytes())
+            if name == "ca" or days_left(found.certificate) > min(RENEW_DAYS, self.federation.certificate_days // 2):
+                self.outcome.kept.append(f"certificate of {name}")
+                return found
+        made = make()
+        kits.write(key, made.key)
+        kits.write(certificate, made.certificate)
+        self.outcome.made.append(f"certificate of {name}")
+        return made
+
+    def _keys(self, party: Member) -> tuple[PublicKeys, PrivateKeys | None]:
+        """The party's public keys, and the private ones if they were made here."""
+        folder = self.folder / "parties" / party.name
+        stored = _stored(folder)
+        if party.node_key is not None and party.identity is not None:
+            given = PublicKeys(party.node_key, party.identity)
+            if stored is not None and stored != given and party.name not in self.rotate:
+                raise InputError(
+                    f"party '{party.name}' now gives other keys than before. If it made new ones, say so with "
+                    f"--rotate {party.name}; compare the fingerprints by telephone first."
+                )
+            self._note(party.name, stored == given)
+            _store(folder, given)
+            return given, None
+        node, identity = folder / "node.key", folder / "identity.key"
+        if stored is not None and party.name not in self.rotate and node.exists() and identity.exists():
+            self._note(party.name, True)
+            return stored, PrivateKeys(node.read_bytes(), identity.read_bytes(), stored)
+        keys = new_keys()
+        kits.write(node, keys.node_key)
+        kits.write(identity, keys.identity)
+        _store(folder, keys.public)
+        self._note(party.name, False)
+        return keys.public, keys
+
+    def _note(self, party: str, kept: bool) -> None:
+        (self.outcome.kept if kept else self.outcome.made).append(f"keys of {party}")
+
+    def _revoked_before(self) -> set[str]:
+        path = self.folder / "revoked.json"
+        return set(json.loads(path.read_text())) if path.exists() else set()
+
+
+def _stored(folder: Path) -> PublicKeys | None:
+    path = folder / "public.json"
+    return PublicKeys(**json.loads(path.read_text())) if path.exists() else None
+
+
+def _store(folder: Path, keys: PublicKeys) -> None:
+    kits.write(folder / "public.json", json.dumps(vars(keys), indent=2) + "\n")
