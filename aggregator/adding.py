@@ -25,7 +25,7 @@ from synth import wire
 from synth.errors import ProtocolError
 from synth.fields import blob, text
 from synth.interface import Answer
-from synth.plan import Mode, Plan
+from synth.plan import Plan
 from synth.sums import REAL_CLIP, Layout, count_limit
 from synth.wire import Envelope
 
@@ -117,13 +117,13 @@ class Sealed:
         return self.layout.restore(counts, reals)
 
 
-def sealed_round(plan: Plan, epoch: Epoch, moment: Round, mode: Mode, replies: Mapping[str, Envelope]) -> Sealed:
+def sealed_round(plan: Plan, epoch: Epoch, moment: Round, purpose: str, replies: Mapping[str, Envelope]) -> Sealed:
     """Verify every contribution; all must have the same layout."""
     contributions = {}
     for party, reply in sorted(replies.items()):
         layout, sealed, voucher = text(reply, "layout"), blob(reply, "sealed"), blob(reply, "voucher")
         payload = pack("sealed", layout.encode(), sealed)
-        require_voucher(voucher, payload, epoch, party, moment, f"{mode} answer")
+        require_voucher(voucher, payload, epoch, party, moment, purpose)
         contributions[party] = Contribution(Layout.from_text(layout), sealed, voucher)
     layouts = {each.layout for each in contributions.values()}
     if len(layouts) != 1:
@@ -131,13 +131,13 @@ def sealed_round(plan: Plan, epoch: Epoch, moment: Round, mode: Mode, replies: M
     return Sealed(plan, epoch, moment, layouts.pop(), contributions)
 
 
-def plain_answers(epoch: Epoch, moment: Round, replies: Mapping[str, Envelope]) -> dict[str, Answer]:
+def plain_answers(epoch: Epoch, moment: Round, purpose: str, replies: Mapping[str, Envelope]) -> dict[str, Answer]:
     answers = {}
     for party, reply in sorted(replies.items()):
         arrays = {k.removeprefix("plain/"): v for k, v in reply.arrays.items() if k.startswith("plain/")}
         plain = Envelope(arrays, {"weight": reply.options.get("weight", "missing")})
         answers[party] = wire.unpack_answer(plain)
-        require_voucher(blob(reply, "voucher"), wire.digest(plain).encode(), epoch, party, moment, "plain answer")
+        require_voucher(blob(reply, "voucher"), wire.digest(plain).encode(), epoch, party, moment, purpose)
         Layout.of(answers[party])  # integers and reals only
         if not math.isfinite(answers[party].weight) or not all(np.isfinite(array).all() for array in arrays.values()):
             raise ProtocolError(f"the answer of '{party}' is not finite; nothing was added")

@@ -48,7 +48,9 @@ class KeyAgreement:
         return {"run": self.run, "plan": self.plan.digest()}
 
     def hello(self) -> Envelope:
-        return Envelope({}, self.header | {"epoch": self.last_epoch + 1})
+        """The plan goes with it, for parties whose policy may approve it without a person."""
+        plan_text = self.plan.model_dump_json(by_alias=True)
+        return Envelope({}, self.header | {"epoch": self.last_epoch + 1, "plan_text": plan_text})
 
     def greet(self, parties: list[str]) -> dict[str, Envelope]:
         """Say hello; every party announces a new session key."""

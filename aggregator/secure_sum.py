@@ -33,7 +33,7 @@ from synth.errors import MissingParties, ProtocolError, Refusal
 from synth.fields import as_array, as_arrays, text
 from synth.interface import Answer, Ask, Scalar
 from synth.plan import Plan
-from synth.sums import mode_of, tolerates_loss
+from synth.sums import mode_of, purpose_of, question_of, tolerates_loss
 from synth.wire import Envelope
 
 log = logging.getLogger("aggregator")
@@ -107,10 +107,11 @@ class SecureSum:
         packed = {party: wire.pack_ask(ask, party) for party in epoch.parties}
         header = self._header(moment)
         replies = self.agreement.send("ask", {p: Envelope(e.arrays, e.options | header) for p, e in packed.items()})
+        purpose = purpose_of(mode, question_of(ask))
         if mode == "plain":
-            answers = plain_answers(epoch, moment, replies)
+            answers = plain_answers(epoch, moment, purpose, replies)
             return answers if ask.combine == "gather" else added(answers)
-        sealed = sealed_round(self.plan, epoch, moment, mode, replies)
+        sealed = sealed_round(self.plan, epoch, moment, purpose, replies)
         confirmed = self._confirmed(sealed) if tolerates_loss(self.plan) else None
         return sealed.masked_total(confirmed) if mode == "masked" else self._opened(sealed, confirmed)
 

@@ -3,7 +3,7 @@
 ``python -m benchmarks.secure_sum``: 450,000 float32 parameters (CTGAN's two networks), ten parties, one thread.
 Everything a party does after computing its answer counts: quantise or scale, mask or encrypt, sign. Key agreement
 happens once per epoch and is shown apart; Flower agrees on keys in every round, so there it counts. Seconds are
-the median of up to five. The last line is one JSON object.
+the median of up to five. `vgm_distance` is explained in benchmarks/federated_vgm.py. The last line is one JSON object.
 """
 
 import json
@@ -27,6 +27,7 @@ from flwr.common.secure_aggregation.secaggplus_utils import pseudo_rand_gen, sha
 from flwr.supercore.primitives.asymmetric import generate_key_pairs, private_key_to_bytes
 from numpy.typing import NDArray
 
+from benchmarks.federated_vgm import vgm_figures
 from crypto.announcement import Announcement
 from crypto.ckks import PartyContext
 from crypto.keys import IdentityKey, SessionKey
@@ -53,7 +54,7 @@ Figures = dict[str, float]
 
 def main() -> None:
     figures: Figures = {}
-    for measure in (masked_figures, ckks_figures, peer_figures):
+    for measure in (masked_figures, ckks_figures, vgm_figures, peer_figures):
         figures |= measure()
     print(table([2, 10, 50, 100]))
     print(json.dumps(figures))

@@ -18,13 +18,23 @@ from synth.plan import Mode
 
 @dataclass
 class _Pages:
-    epoch: int = -1  # of the four below
+    epoch: int = -1  # of all below but the last
     sealed: dict[str, str] = field(default_factory=dict)  # sequence → digest of the numbers
     opened: dict[str, str] = field(default_factory=dict)  # sequence → digest of the ciphertext
     latest: int = -1  # the sequence sealed last,
-    layout: str = ""  # its layout
-    mode: Mode = "plain"  # and how it was sealed
+    layout: str = ""  # its layout,
+    mode: Mode = "plain"  # how it was sealed
+    question: str = ""  # and what it answers
     confirmed: dict[str, list[str]] = field(default_factory=dict)  # sequence → parties, over all epochs
+
+
+@dataclass(frozen=True)
+class LastSealed:
+    """The answer that was sealed last: the only one that can be confirmed or opened."""
+
+    layout: str
+    mode: Mode
+    question: str
 
 
 class Journal:
@@ -34,22 +44,21 @@ class Journal:
         self.path = path
         self._pages = self._read()
 
-    def seal(self, epoch: int, sequence: int, *, digest: str, layout: str, mode: Mode) -> None:
-        """Note that these numbers are about to be masked or encrypted."""
+    def seal(self, epoch: int, sequence: int, digest: str, what: LastSealed) -> None:
+        """Note that the numbers of this digest are about to be masked or encrypted."""
         pages = self._turn_to(epoch)
         if pages.sealed.setdefault(str(sequence), digest) != digest:
             raise SecondVector(
                 f"ask {sequence} was sealed in epoch {epoch} with other numbers; one mask must not cover both. "
                 "The aggregator must start a new epoch."
             )
-        pages.latest, pages.layout, pages.mode = sequence, layout, mode
+        pages.latest, pages.layout, pages.mode, pages.question = sequence, what.layout, what.mode, what.question
         self._write()
 
-    def sealed(self, epoch: int, sequence: int) -> tuple[str, Mode]:
-        """Layout and mode of the answer sealed last, if it is this one."""
+    def sealed(self, epoch: int, sequence: int) -> LastSealed:
         if (self._pages.epoch, self._pages.latest) != (epoch, sequence):
             raise NotSealed(f"ask {sequence} is not the one this party answered last in epoch {epoch}")
-        return self._pages.layout, self._pages.mode
+        return LastSealed(self._pages.layout, self._pages.mode, self._pages.question)
 
     def require_free(self, sequence: int, parties: list[str]) -> None:
         """Refuse numbers that were confirmed for another list of parties."""

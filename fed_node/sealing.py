@@ -11,7 +11,7 @@ import numpy as np
 from crypto.ckks import PartyContext
 from crypto.confirming import cover, own_seed
 from crypto.errors import Forged
-from crypto.masking import mask
+from crypto.masking import RingVector, mask
 from crypto.rounds import Round
 from crypto.vectors import CountVector, EncryptedVectors, MaskedVectors, RealVector, Shape
 from fed_node.errors import AnswerOutOfRange, NoSession
@@ -39,23 +39,20 @@ def check_range(plan: Plan, layout: Layout, answer: Answer) -> None:
         raise AnswerOutOfRange(f"the weight of the answer is not finite or leaves ±{REAL_CLIP:g}. Nothing was sent.")
 
 
-def masked(
-    plan: Plan, session: Session, moment: Round, layout: Layout, counts: CountVector, reals: RealVector
-) -> bytes:
-    vectors = MaskedVectors(shape_of(plan, layout, len(session.parties)))
-    vector = mask(vectors.encode(counts, reals), me=session.party, secrets=session.secrets, moment=moment)
+def masked(plan: Plan, session: Session, moment: Round, question: str, layout: Layout, answer: Answer) -> bytes:
+    vectors, secrets = MaskedVectors(shape_of(plan, layout, len(session.parties))), session.secrets_for(question)
+    vector = mask(vectors.encode(*layout.flatten(answer)), me=session.party, secrets=secrets, moment=moment)
     if tolerates_loss(plan):
         vector = cover(vector, own_seed(session.key, moment=moment, parties=session.parties))
     return vector.tobytes()
 
 
-def encrypted(
-    plan: Plan, session: Session, moment: Round, layout: Layout, counts: CountVector, reals: RealVector
-) -> bytes:
-    vectors = EncryptedVectors(shape_of(plan, layout, len(session.parties)))
-    ring = np.empty(0, dtype=np.uint32)
+def encrypted(plan: Plan, session: Session, moment: Round, question: str, layout: Layout, answer: Answer) -> bytes:
+    vectors, secrets = EncryptedVectors(shape_of(plan, layout, len(session.parties))), session.secrets_for(question)
+    counts, reals = layout.flatten(answer)
+    ring: RingVector = np.empty(0, dtype=np.uint32)
     if counts.size:
-        ring = np.asarray(mask(vectors.ring(counts), me=session.party, secrets=session.secrets, moment=moment))
+        ring = mask(vectors.ring(counts), me=session.party, secrets=secrets, moment=moment)
     return context_of(session).encrypt(
         vectors.slots(ring, reals), party=session.party, parties=session.parties, moment=moment
     )

@@ -19,7 +19,9 @@ from typing import Any
 
 from crypto.announcement import Announcement
 from crypto.ckks import PartyContext
+from crypto.derive import derive_key
 from crypto.errors import CryptoError
+from crypto.framing import pack
 from crypto.keys import SessionKey
 from crypto.pairing import PairSecret, pair_secrets
 from fed_node.errors import NoSession
@@ -50,8 +52,16 @@ class Session:
     def admitted(self) -> dict[str, Announcement]:
         return {party: Announcement(self.run, self.epoch, party, key) for party, key in self.public_keys.items()}
 
+    def secrets_for(self, question: str) -> dict[str, PairSecret]:
+        """What this party shares with each other one that was asked the same."""
+        info = pack("question", question.encode())
+        return {
+            party: PairSecret(shared.run, shared.epoch, derive_key(shared.secret, info))
+            for party, shared in self._secrets.items()
+        }
+
     @cached_property
-    def secrets(self) -> dict[str, PairSecret]:
+    def _secrets(self) -> dict[str, PairSecret]:
         return pair_secrets(self.key, self.party, self.admitted)
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from synth import wire
 from synth.errors import ProtocolError
 from synth.interface import Answer, Array, Ask
 from synth.plan import Mode, Plan
@@ -43,6 +44,21 @@ def mode_of(plan: Plan, ask: Ask) -> Mode:
     if phase not in ("statistics", "training"):
         raise ProtocolError("an ask must say its phase: 'statistics' or 'training'")
     return "plain" if ask.combine == "gather" else modes(plan)[str(phase)]
+
+
+def question_of(ask: Ask) -> str:
+    """What every party must have been asked alike: masks cancel, and sums open, only between the same questions.
+
+    Without this an aggregator could send one party the model and the others a dead one, whose updates vanish in the
+    sum (Pasquini, Francati and Ateniese, 2022). Arrays meant for one party only (vertical plans) are not covered.
+    """
+    options = {name: float(value) if isinstance(value, float) else value for name, value in ask.options.items()}
+    return wire.digest(wire.pack_ask(replace(ask, options=options, only={}), ""))
+
+
+def purpose_of(mode: Mode, question: str) -> str:
+    """What a party signs its answer for."""
+    return f"{mode} answer to {question}"
 
 
 def tolerates_loss(plan: Plan) -> bool:

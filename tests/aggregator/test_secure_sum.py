@@ -20,6 +20,7 @@ from fed_node.seal import Seal
 from synth.certificate import Statement
 from synth.errors import FedsynthError, MissingParties, ProtocolError, Refusal
 from synth.interface import Answer, Ask
+from synth.plan import parse_plan
 from synth.wire import Envelope
 from tests.aggregator.sealed_parties import (
     ASKS,
@@ -303,6 +304,12 @@ def test_an_identity_that_changes_or_is_not_on_the_roster_is_refused(tmp_path: P
     sums = SecureSum(world.plan, RUN, world, roster)
     with pytest.raises(ProtocolError, match="another identity"):
         sums.agree_on_keys(world("hello", dict.fromkeys(sums.parties, sums.hello())).received)
+
+
+def test_hello_carries_the_very_plan_that_its_digest_names(tmp_path: Path) -> None:
+    world = world_of("ckks", tmp_path)
+    hello = SecureSum(world.plan, RUN, world).hello()
+    assert parse_plan(json.loads(str(hello.options["plan_text"]))).digest() == hello.options["plan"]
 
 
 def statement_of(world: SealedParties, sender: str, **changes: object) -> str:

@@ -17,10 +17,10 @@ from crypto.quantize import narrowest_counts
 from crypto.ring_digits import RingDigits
 from crypto.rounds import Round
 from fed_node.errors import NoSession, SumRefused
-from synth.errors import Refusal
+from synth.errors import FedsynthError, Refusal
 from synth.fields import as_array, blob
 from synth.interface import Arrays, Scalar
-from synth.sums import Layout, count_limit
+from synth.sums import Layout, count_limit, purpose_of, question_of
 from synth.wire import Envelope
 from tests.aggregator.sealed_parties import (
     RUN,
@@ -191,8 +191,40 @@ def test_a_loss_invented_before_the_sum_is_confirmed_gives_one_sum_only(mode: st
         assert refused.value.code == "crypto.misplaced.wrong-epoch"
     mine = world.seals["party-3"].confirm(Envelope(dict(vouchers), dict(header)))  # it cannot know, and stands by all
     if mode == "ckks":  # it holds the key, but does not open without the consent of all
-        sealed = sealed_round(world.plan, first, Round(RUN, first.number, 0), "ckks", all_three)
+        purpose = purpose_of("ckks", question_of(TRAINING))
+        sealed = sealed_round(world.plan, first, Round(RUN, first.number, 0), purpose, all_three)
         forged = {"total": as_array(sealed.encrypted_total()), "consent/party-3": mine.arrays["consent"]}
         with pytest.raises(SumRefused) as refused:
             world.seals["party-3"].open(Envelope(forged | vouchers, dict(header)))
         assert refused.value.code == "crypto.participation.too-few-parties"
+
+
+@pytest.mark.parametrize("mode", ["masked", "ckks"])
+def test_different_questions_to_different_parties_give_no_sum(mode: str, tmp_path: Path) -> None:
+    """One party gets the model, the others a dead one: their masks do not cancel, and nobody opens the sum."""
+    world = SealedParties(plan_for(mode), tmp_path)
+    sums = admitted(world)
+
+    def other(kind: str, party: str, envelope: Envelope) -> Envelope:
+        dead = {"ask/weights": np.zeros(3)}
+        return Envelope(envelope.arrays | dead, envelope.options) if (kind, party) == ("ask", "party-1") else envelope
+
+    world.outgoing = other
+    with pytest.raises(FedsynthError) as refused:
+        sums.total(TRAINING, 0)
+    assert refused.value.code == "crypto.malformed"  # an honest aggregator notices first
+    received = replies(world, "ask")
+    if mode == "masked":
+        words = [np.frombuffer(blob(reply, "sealed"), "<u8") for reply in received.values()]
+        counts = (words[0] + words[1] + words[2])[:26].view(np.int64)
+        assert np.abs(counts).min() > 10**9  # uniform in ±2^63, the counts are below 2000; false alarm: 3e-9
+        return
+    assert sums.epoch is not None
+    assert sums.epoch.public is not None
+    length = EncryptedVector.from_bytes(blob(received["party-1"], "sealed")).length
+    vectors = [(party, blob(reply, "sealed")) for party, reply in received.items()]
+    total = sums.epoch.public.add(vectors, length=length, parties=sums.parties)
+    arrays = {"total": as_array(total)} | {f"voucher/{p}": reply.arrays["voucher"] for p, reply in received.items()}
+    for seal in world.seals.values():
+        with pytest.raises(SumRefused):
+            seal.open(Envelope(arrays, {"epoch": 0, "sequence": 0}))
