@@ -36,7 +36,7 @@ from synth.metrics.utility import (
 from synth.metrics.views import column_views, pairs_view
 from synth.schema import Schema
 
-TRAINING_ROWS = 50_000
+TRAINING_ROWS = 35_000
 TEST_ROWS = 20_000
 """Rows the classifiers train on and are tested on at most."""
 
@@ -182,7 +182,10 @@ def _samplings(real: Table, synthetic: Table, holdout: Table | None) -> list[str
         ("attacks (copies are looked for in all rows)", ATTACKED_ROWS),
         ("distance to the closest record", NEAREST_ROWS),
     ]
-    said = [f"{what}: at most {limit:,} rows of each table" for what, limit in caps if rows > limit]
+    said = []
+    for limit in sorted({limit for _, limit in caps if rows > limit}):
+        figures = ", ".join(what for what, cap in caps if cap == limit)
+        said.append(f"{figures}: at most {limit:,} rows of each table")
     if holdout is not None and holdout.rows > TEST_ROWS:
         said.append(f"test of classifiers: {TEST_ROWS:,} holdout rows")
     return said

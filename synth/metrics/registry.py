@@ -44,51 +44,61 @@ class Metric:
     headline: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FidelityMetric(Metric):
     """`measure` gives None where the figure does not exist; `absent` then says why. `rows` caps costly ones."""
 
-    measure: Callable[[Comparison], float | None] = lambda comparison: None  # noqa: ARG005
-    absent: str = ""
-    rows: int | None = None
+    measure: Callable[[Comparison], float | None]
+    absent: str
+    rows: int | None
 
 
-def _distance(
+def _fidelity(
     name: str,
     title: str,
     meaning: str,
     measure: Callable[[Comparison], float | None],
     *,
+    better: Better = "lower",
+    low: float | None = 0.0,
     high: float | None = 1.0,
+    ideal: float = 0.0,
     absent: str = "",
     rows: int | None = None,
     headline: bool = False,
-    low: float | None = 0.0,
-    ideal: float = 0.0,
 ) -> FidelityMetric:
-    return FidelityMetric(name, title, meaning, "lower", low, high, ideal, HALVES, headline, measure, absent, rows)
+    return FidelityMetric(
+        name, title, meaning, better, low, high, ideal, HALVES, headline, measure=measure, absent=absent, rows=rows
+    )
 
 
-def _share(
-    name: str, title: str, meaning: str, part: Callable[[Support], float], better: Better = "higher"
+def _support(
+    name: str,
+    title: str,
+    meaning: str,
+    part: Callable[[Support], float],
+    *,
+    better: Better = "higher",
+    high: float | None = 1.0,
 ) -> FidelityMetric:
     def measure(c: Comparison) -> float | None:
         return None if c.support is None else part(c.support)
 
-    high = 1.0 if better == "higher" else None
     absent = "a table has no more than five rows"
-    return FidelityMetric(name, title, meaning, better, 0.0, high, 1.0, HALVES, False, measure, absent, QUADRATIC_ROWS)
+    return _fidelity(
+        name, title, meaning, measure, better=better, high=high, ideal=1.0, absent=absent, rows=QUADRATIC_ROWS
+    )
 
 
 FIDELITY: tuple[FidelityMetric, ...] = (
-    _distance(
+    _fidelity(
         "tvd_one_way",
         "Single columns",
         "How much of the rows would have to move to make every column's histogram right, on average.",
         lambda c: tvd_one_way(c.real, c.synthetic, c.schema),
         headline=True,
     ),
-    _distance(
+    _fidelity(
         "tvd_two_way",
         "Pairs of columns",
         "The same for the joint histogram of every pair of columns.",
@@ -96,42 +106,36 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         absent="there is only one column",
         headline=True,
     ),
-    FidelityMetric(
+    _fidelity(
         "association_kept",
         "Relations kept",
         "The share of the real table's associations between columns that the synthetic table keeps; shuffled columns "
         "keep none.",
-        "higher",
-        0.0,
-        1.0,
-        1.0,
-        HALVES,
-        True,
         lambda c: association_kept(*c.associations),
-        "no two real columns are associated",
+        better="higher",
+        ideal=1.0,
+        absent="no two real columns are associated",
+        headline=True,
     ),
-    FidelityMetric(
+    _fidelity(
         "detection_auroc",
         "Told apart",
         "How well a classifier tells real rows from synthetic ones: 0.5 not at all, 1 always.",
-        "nearer",
-        0.0,
-        1.0,
-        0.5,
-        HALVES,
-        True,
         lambda c: detection_auroc(c.real, c.synthetic, c.schema, seed=c.seed),
-        "a table has fewer than three rows",
-        DETECTED_ROWS,
+        better="nearer",
+        ideal=0.5,
+        absent="a table has fewer than three rows",
+        rows=DETECTED_ROWS,
+        headline=True,
     ),
-    _distance(
+    _fidelity(
         "jsd",
         "Categories (JSD)",
         "Mean Jensen-Shannon distance, base 2, of the discrete columns.",
         lambda c: jsd(c.real, c.synthetic, c.schema),
         absent="there is no discrete column",
     ),
-    _distance(
+    _fidelity(
         "wd",
         "Numbers (WD)",
         "Mean distance that numbers would have to be moved, as a share of the real column's range.",
@@ -139,21 +143,21 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         high=None,
         absent="there is no numeric column with numbers in both tables",
     ),
-    _distance(
+    _fidelity(
         "hellinger",
         "Columns (Hellinger)",
         "Mean Hellinger distance of all columns, numbers cut at automatic edges.",
         lambda c: hellinger(c.real, c.synthetic, c.schema),
         absent="no column has cells in both tables",
     ),
-    _distance(
+    _fidelity(
         "ks",
         "Numbers (KS)",
         "Mean largest gap between the distribution functions of the numeric columns.",
         lambda c: ks(c.real, c.synthetic, c.schema),
         absent="there is no numeric column with numbers in both tables",
     ),
-    _distance(
+    _fidelity(
         "association_difference",
         "Relations, mean difference",
         "Mean absolute difference of the associations (Pearson, Cramér's V, correlation ratio) over pairs.",
@@ -161,39 +165,39 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         high=2.0,
         absent="there is only one column",
     ),
-    _distance(
+    _fidelity(
         "pcd",
         "Relations (PCD)",
         "Length of the difference of the two association matrices; grows with the number of columns.",
         lambda c: pcd(*c.associations),
         high=None,
     ),
-    _distance(
+    _fidelity(
         "correlation_matrix_distance",
         "Relations (CMD)",
         "Angle between the correlation matrices, category codes taken as numbers.",
         lambda c: matrix_distance(c.real, c.synthetic, c.schema),
     ),
-    _distance(
+    _fidelity(
         "avd_3_way",
         "Three columns at once",
         "Mean total variation of 100 random combinations of three columns.",
         lambda c: avd(c.real, c.synthetic, c.schema, ways=3, seed=c.seed),
     ),
-    _distance(
+    _fidelity(
         "avd_4_way",
         "Four columns at once",
         "Mean total variation of 100 random combinations of four columns; far from 0 even for real data.",
         lambda c: avd(c.real, c.synthetic, c.schema, ways=4, seed=c.seed),
     ),
-    _distance(
+    _fidelity(
         "pmse",
         "Propensity (pMSE)",
         "How far a shallow decision tree's guess 'synthetic?' is from not knowing; at most 0.25.",
         lambda c: pmse(c.real, c.synthetic, c.schema, seed=c.seed),
         high=0.25,
     ),
-    _distance(
+    _fidelity(
         "log_cluster",
         "Clusters (log)",
         "How unevenly clusters of similar rows are filled by the two tables, base-2 logarithm; lower is better.",
@@ -204,19 +208,20 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         absent="all rows are equal",
         rows=CLUSTERED_ROWS,
     ),
-    _share("precision", "Plausible rows", "Share of synthetic rows that lie among real rows.", lambda s: s.precision),
-    _share("recall", "Variety", "Share of real rows that lie among synthetic rows.", lambda s: s.recall),
-    _share(
+    _support("precision", "Plausible rows", "Share of synthetic rows that lie among real rows.", lambda s: s.precision),
+    _support("recall", "Variety", "Share of real rows that lie among synthetic rows.", lambda s: s.recall),
+    _support(
         "density",
         "Density",
         "How many real neighbourhoods a synthetic row lies in; about 1.",
         lambda s: s.density,
-        "nearer",
+        better="nearer",
+        high=None,
     ),
-    _share(
+    _support(
         "coverage", "Coverage", "Share of real rows with a synthetic row in their neighbourhood.", lambda s: s.coverage
     ),
-    _distance(
+    _fidelity(
         "mmd",
         "Whole rows (MMD)",
         "Distance between the two tables as clouds of points; around 0, even slightly below, for real data.",
@@ -225,17 +230,13 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         high=None,
         absent="a table has fewer than two rows",
     ),
-    FidelityMetric(
+    _fidelity(
         "omega",
         "FinDiff fidelity Ω",
         "Mean of column and pair similarity as the FinDiff paper defines them.",
-        "higher",
-        0.0,
-        1.0,
-        1.0,
-        HALVES,
-        False,
         lambda c: omega(c.real, c.synthetic, c.schema, *c.associations),
+        better="higher",
+        ideal=1.0,
     ),
 )
 
