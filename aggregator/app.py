@@ -19,6 +19,9 @@ from aggregator.publish import Release, publish
 from aggregator.secure_sum import SecureSum
 from aggregator.spending import Spending
 from aggregator.watch import Watch
+from crypto.errors import CryptoError
+from crypto.keys import IdentityKey
+from synth.errors import InputError
 from synth.interface import Ask
 from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
@@ -34,6 +37,16 @@ class Desk:
     output: Path
     simulated: bool
     seed: int | None = None  # simulations and tests only
+    identity: Path | None = None  # PEM file of the key that signs certificates
+
+    @property
+    def key(self) -> IdentityKey | None:
+        if self.identity is None:
+            return None
+        try:
+            return IdentityKey.from_pem(self.identity.read_bytes())
+        except (OSError, CryptoError) as error:
+            raise InputError(f"the aggregator's key {self.identity} cannot be used ({error}).") from None
 
     @property
     def checkpoint(self) -> Path:
@@ -42,6 +55,7 @@ class Desk:
 
 def synthesize(plan: Plan, exchange: GridExchange, desk: Desk, watch: Watch) -> Release:
     """The whole run; continues from the desk's checkpoint if there is one."""
+    key = desk.key
     synthesizer = build(plan)
     if desk.checkpoint.exists():
         position, statistics = checkpoint.load(desk.checkpoint, plan, synthesizer)
@@ -71,7 +85,7 @@ def synthesize(plan: Plan, exchange: GridExchange, desk: Desk, watch: Watch) -> 
     watch.stage("collecting the parties' signed statements")
     statements = sums.finish()
     watch.stage(f"drawing {plan.rows:,} rows")
-    return publish(plan, synthesizer, statements, position, desk.output, desk.simulated)
+    return publish(plan, synthesizer, statements, position, desk.output, desk.simulated, key)
 
 
 def agree(plan: Plan, sums: SecureSum, position: Position, watch: Watch) -> tuple[Statistics, Position]:

@@ -11,9 +11,11 @@ from pathlib import Path
 import pandas as pd
 
 from aggregator.checkpoint import Position
+from crypto.keys import IdentityKey
 from synth import VERSION, archive
 from synth.certificate import (
     Certificate,
+    Signature,
     SignedStatement,
     claim_of,
     events_of,
@@ -43,6 +45,7 @@ def publish(
     position: Position,
     folder: Path,
     simulated: bool,
+    key: IdentityKey | None = None,
 ) -> Release:
     """Write everything beside its place first, then move it: a full disk leaves the old release or none."""
     table = Codec(plan.table).decode(synthesizer.sample(plan.rows, position.seed))
@@ -54,6 +57,8 @@ def publish(
     try:
         digests = _write_tables(plan, table, partial)
         certificate = certify(plan, statements, position, digests, simulated)
+        if key is not None:
+            certificate = signed(certificate, key)
         (partial / "certificate.json").write_text(certificate.model_dump_json(indent=2) + "\n")
         (partial / "plan.json").write_text(plan.model_dump_json(indent=2, by_alias=True) + "\n")
         (partial / "schema.json").write_text(plan.table.model_dump_json(indent=2) + "\n")
@@ -86,6 +91,13 @@ def certify(
         table_sha256=digests,
         statements=statements,
     )
+
+
+def signed(certificate: Certificate, key: IdentityKey) -> Certificate:
+    """The certificate with the aggregator's signature over everything else in it."""
+    signature = key.sign(certificate.signed_text().encode()).hex()
+    public_key = key.identity.public.hex()
+    return certificate.model_copy(update={"signature": Signature(public_key=public_key, signature=signature)})
 
 
 def _write_tables(plan: Plan, table: pd.DataFrame, folder: Path) -> dict[str, str]:

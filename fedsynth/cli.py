@@ -1,7 +1,7 @@
 """`fedsynth`: one command for the data scientist, the party, the operator and the auditor.
 
 Errors are one paragraph on standard error and a documented exit code: 1 internal, 2 input, 3 privacy, 4 protocol,
-5 output, 6 the party's own volume, 130 interrupted.
+5 output, 6 the party's own volume, 7 a certificate that does not hold, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import typer
 from rich.console import Console
 
-from fedsynth import commands_schema, commands_simulate
+from fedsynth import commands_node, commands_schema, commands_simulate, commands_verify
 from synth import VERSION
 from synth.errors import FedsynthError
 
@@ -24,6 +24,8 @@ app = typer.Typer(
     help="Synthetic tables made together by institutions that may not pool their rows, under differential privacy.",
 )
 app.add_typer(commands_schema.app, name="schema")
+app.add_typer(commands_node.app, name="node")
+app.command("verify")(commands_verify.verify)
 app.command("simulate")(commands_simulate.simulate)
 app.command("sample")(commands_simulate.sample)
 

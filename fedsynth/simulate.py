@@ -49,6 +49,11 @@ class Folders:
         return self.work / "plan.json"
 
     @property
+    def key(self) -> Path:
+        """The aggregator's, made for this run."""
+        return self.work / "aggregator.key"
+
+    @property
     def release(self) -> Path:
         return self.out / "certificate.json"
 
@@ -94,7 +99,8 @@ def run(plan: Plan, folders: Folders, seed: int | None, watch: Watch) -> Release
     grid = LocalGrid(homes, processes=os.cpu_count() or 1)
     try:
         exchange = GridExchange(grid, ANSWER_TIMEOUT_SECONDS)
-        release = synthesize(plan, exchange, Desk(folders.work, folders.out, simulated=True, seed=seed), watch)
+        desk = Desk(folders.work, folders.out, simulated=True, seed=seed, identity=folders.key)
+        release = synthesize(plan, exchange, desk, watch)
     finally:
         grid.close()
     return release
@@ -127,6 +133,7 @@ def _write_homes(plan: Plan, data: dict[str, Path], folders: Folders, seed: int 
         write_durably(home / "party.yaml", write_yaml(settings).encode())
         write_durably(home / "identity.key", keys[name].to_pem())
         Approvals(home / "approved").approve(plan)
+    write_durably(folders.key, IdentityKey.generate().to_pem())
     state = {"plan": plan.model_dump(mode="json", by_alias=True), "seed": seed}
     write_durably(folders.plan, json.dumps(state, indent=2).encode())
 

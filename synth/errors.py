@@ -10,7 +10,8 @@
     ├── ProtocolError             a message that should not have come, or did not
     │   ├── Refusal               a party said no; only its code is known here
     │   └── MissingParties        fewer answers than the plan demands
-    └── OutputError               the result could not be written
+    ├── OutputError               the result could not be written
+    └── NotVerified               a certificate that does not hold
 
 Every message says what is wrong, where, and what to do. The command line prints it as one paragraph and exits
 with `exit_code`.
@@ -74,3 +75,8 @@ class MissingParties(ProtocolError):
 class OutputError(FedsynthError):
     code = "cannot-write"
     exit_code = 5
+
+
+class NotVerified(FedsynthError):
+    code = "not-verified"
+    exit_code = 7

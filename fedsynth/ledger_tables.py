@@ -1,0 +1,70 @@
+"""A party's ledger for people: what may be spent, what was, what is set aside, and every entry."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from fed_node.ledger import Entry, LedgerView
+from synth.privacy.accounting import Spent
+from synth.privacy.events import CountNoise, Event, Gaussian, Laplace, SampledGaussian
+
+MEANING = {
+    "open": "ledger begun",
+    "budget": "budget set",
+    "reserve": "run begins: its whole cost is set aside",
+    "charge": "ask answered",
+    "release": "run ends: what it did not use is given back",
+}
+
+
+def ledger_report(ledger: LedgerView) -> RenderableType:
+    return Group(_totals(ledger), "", _history(ledger.history()))
+
+
+def _totals(ledger: LedgerView) -> Table:
+    budget, spent, committed = ledger.budget, ledger.spent(), ledger.committed()
+    table = Table(title=f"Dataset '{ledger.dataset}'", show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_row("budget", f"ε = {budget.epsilon:g} at δ = {budget.delta:g}" if budget else "none (simulation)")
+    table.add_row("spent", _epsilon(spent))
+    table.add_row("spent and reserved", _epsilon(committed))
+    if budget:
+        table.add_row("left", f"ε = {max(0.0, budget.epsilon - committed.epsilon):.4g} (ε of runs adds up to less)")
+    table.add_row("head", ledger.head)
+    return table
+
+
+def _history(entries: list[Entry]) -> Table:
+    table = Table(title="History", title_justify="left")
+    for heading in ("#", "time (UTC)", "what", "run", "ask", "mechanisms", "ε so far, at most"):
+        table.add_column(heading, overflow="fold")
+    for entry in entries:
+        table.add_row(
+            str(entry.number),
+            entry.time.removesuffix("+00:00"),
+            MEANING[entry.kind],
+            entry.run,
+            str(entry.sequence) if entry.sequence >= 0 else "",
+            "\n".join(map(in_short, entry.events)),
+            _epsilon(entry.cumulative),
+        )
+    return table
+
+
+def in_short(event: Event) -> str:
+    match event:
+        case CountNoise(queries, variance):
+            return f"{queries} histograms, integer noise of variance {variance:.4g}"
+        case SampledGaussian(sample_rate, noise_multiplier, steps):
+            return f"{steps} steps on {sample_rate:.3%} of rows, noise {noise_multiplier:.4g}"
+        case Gaussian(noise_multiplier):
+            return f"Gaussian, noise {noise_multiplier:.4g}"
+        case Laplace(scale):
+            return f"Laplace, scale {scale:.4g}"
+    return f"{event.what}: no guarantee"
+
+
+def _epsilon(spent: Spent) -> str:
+    return f"ε = {spent.epsilon:.4g}"

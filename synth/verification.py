@@ -1,0 +1,212 @@
+"""Holding a certificate against everything that can be computed again: signatures, digests, ε, the plan.
+
+A pure function of the documents. How a signature is checked is given from outside, as this package knows no keys.
+Whoever verifies believes nobody's arithmetic: ε is composed anew from the events that the parties signed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from synth.certificate import (
+    RELATION,
+    Certificate,
+    Claim,
+    Signature,
+    SignedStatement,
+    Statement,
+    claim_of,
+    events_of,
+    noise_in_words,
+    sampling_in_words,
+    worst,
+)
+from synth.errors import PrivacyError
+from synth.plan import Plan
+
+AGGREGATOR = "aggregator"  # its name among pinned keys
+TOLERANCE = 1e-6  # relative, between two composings of the same events
+
+IsSigned = Callable[[Signature, bytes], bool]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. `holds` is None where nothing was given to hold it against."""
+
+    what: str
+    holds: bool | None
+    detail: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the verifier has beside the certificate."""
+
+    is_signed: IsSigned
+    keys: Mapping[str, str] | None = None  # name → public key in hexadecimal, compared out of band
+    plan: Plan | None = None
+    tables: Mapping[str, str] = field(default_factory=dict)  # file name → SHA-256
+
+
+def check_certificate(certificate: Certificate, evidence: Evidence) -> list[Finding]:
+    """Everything that can be checked, in the order in which an auditor would ask."""
+    statements: list[Statement] = []
+    findings: list[Finding] = []
+    for number, signed in enumerate(certificate.statements, start=1):
+        if (statement := _read(signed)) is None:
+            findings.append(Finding(f"statement {number}", False, "cannot be read as a party's statement"))
+            continue
+        statements.append(statement)
+        findings.append(_statement(certificate, signed, statement, evidence))
+    return [
+        *findings,
+        _participation(certificate, statements),
+        _aggregator(certificate, evidence),
+        _seeds(certificate, statements),
+        _epsilon(certificate, statements),
+        *_tables(certificate, evidence),
+        _plan(certificate, statements, evidence.plan),
+    ]
+
+
+def _read(signed: SignedStatement) -> Statement | None:
+    try:
+        return signed.statement
+    except ValidationError:
+        return None
+
+
+def _statement(certificate: Certificate, signed: SignedStatement, statement: Statement, evidence: Evidence) -> Finding:
+    what = f"statement of '{statement.party}'"
+    if signed.signature is None:
+        return Finding(what, False, "is not signed")
+    if not evidence.is_signed(signed.signature, signed.text.encode()):
+        return Finding(what, False, "its signature does not match its text")
+    ours = (certificate.run, certificate.plan_digest, certificate.schema_digest)
+    if (statement.run, statement.plan_digest, statement.schema_digest) != ours:
+        return Finding(what, False, "is about another run, plan or schema")
+    return _pinned(what, statement.party, signed.signature, evidence)
+
+
+def _aggregator(certificate: Certificate, evidence: Evidence) -> Finding:
+    what = "aggregator's signature"
+    if certificate.signature is None:
+        return Finding(
+            what, None, "there is none: nobody vouches for the table's digest and the words around the claim"
+        )
+    if not evidence.is_signed(certificate.signature, certificate.signed_text().encode()):
+        return Finding(what, False, "does not match: the certificate was changed after it was signed")
+    return _pinned(what, AGGREGATOR, certificate.signature, evidence)
+
+
+def _pinned(what: str, name: str, signature: Signature, evidence: Evidence) -> Finding:
+    if evidence.keys is None:
+        return Finding(what, True, f"signed by key {signature.public_key[:16]}…, which nobody here compared (--keys)")
+    if evidence.keys.get(name) != signature.public_key:
+        return Finding(what, False, f"signed by a key that is not the one pinned for '{name}'")
+    return Finding(what, True, "signed by the pinned key")
+
+
+def _participation(certificate: Certificate, statements: list[Statement]) -> Finding:
+    what, names = "participation", [statement.party for statement in statements]
+    minimum = certificate.secure_sum.get("minimum_parties")
+    if len(set(names)) != len(names) or not names:
+        return Finding(what, False, "a party appears twice, or none appears")
+    if not isinstance(minimum, int) or len(names) < minimum:
+        return Finding(what, False, f"{len(names)} parties stated what they spent; sums are opened of {minimum}")
+    return Finding(what, True, f"{len(names)} parties stated what they spent: {', '.join(names)}")
+
+
+def _seeds(certificate: Certificate, statements: list[Statement]) -> Finding:
+    seeded = [statement.party for statement in statements if statement.seeded]
+    if not seeded:
+        return Finding("noise", True, "from the operating system's generator, by every party's word")
+    return Finding("noise", certificate.simulated, f"fixed by a seed at {', '.join(seeded)}: it protects nobody")
+
+
+def _epsilon(certificate: Certificate, statements: list[Statement]) -> Finding:
+    what, claim = "ε recomputed", certificate.claim
+    if claim.relation != RELATION:
+        return Finding(what, False, "the claim is about another neighbouring relation than the events")
+    if not statements:
+        return Finding(what, False, "there are no events to compose")
+    try:
+        found = worst([claim_of(events_of(statement), claim.delta) for statement in statements])
+    except PrivacyError as error:
+        return Finding(what, False, f"an event cannot be composed: {error}")
+    if certificate.profile == "faithful" and claim.epsilon is not None:
+        return Finding(what, False, "a faithful run can only have a nominal ε, and this one claims more")
+    told = f"claimed {_figures(claim)}, from the signed events {_figures(found)}"
+    holds = _close(claim.epsilon, found.epsilon) and _close(claim.nominal_epsilon, found.nominal_epsilon)
+    return Finding(what, holds, told)
+
+
+def _tables(certificate: Certificate, evidence: Evidence) -> Iterable[Finding]:
+    known = set(certificate.table_sha256.values())
+    for name, digest in evidence.tables.items():
+        holds = digest in known
+        yield Finding(f"table {name}", holds, "is the certified one" if holds else "is not what was certified")
+    if not evidence.tables:
+        yield Finding("table", None, "none was given (--table), and none lies beside the certificate")
+
+
+def _plan(certificate: Certificate, statements: list[Statement], plan: Plan | None) -> Finding:
+    what = "plan"
+    if plan is None:
+        return Finding(what, None, "none was given (--plan): what was planned cannot be compared")
+    if (plan.digest(), plan.table.digest()) != (certificate.plan_digest, certificate.schema_digest):
+        return Finding(what, False, "is another plan than the certified one")
+    if not {statement.party for statement in statements} <= {party.name for party in plan.parties}:
+        return Finding(what, False, "does not name every party that made a statement")
+    words = (certificate.noise, certificate.sampling, certificate.profile, certificate.claim.delta)
+    if words != (noise_in_words(plan), sampling_in_words(plan), plan.profile, plan.delta):
+        return Finding(what, False, "the certificate describes noise, sampling, profile or δ otherwise than the plan")
+    modes = plan.secure_sum.model_dump(mode="json") | {"minimum_parties": plan.minimum_parties}
+    if certificate.secure_sum != modes:
+        return Finding(what, False, "the certificate describes the secure sum otherwise than the plan")
+    epsilon = certificate.claim.epsilon
+    if plan.privacy != "none" and plan.profile == "rigorous":
+        if epsilon is None or epsilon > plan.privacy.epsilon * (1 + TOLERANCE):
+            return Finding(what, False, f"more was spent than the plan's ε = {plan.privacy.epsilon:g}")
+        return Finding(what, True, f"is the certified one; ε stayed within {plan.privacy.epsilon:g}")
+    return Finding(what, True, "is the certified one; it promises no ε")
+
+
+def _close(left: float | None, right: float | None) -> bool:
+    return left is right if left is None or right is None else math.isclose(left, right, rel_tol=TOLERANCE)
+
+
+def _figures(claim: Claim) -> str:
+    if claim.epsilon is not None:
+        return f"ε = {claim.epsilon:.6g} at δ = {claim.delta:g}"
+    if claim.nominal_epsilon is not None:
+        return f"no ε (nominal {claim.nominal_epsilon:.6g} at δ = {claim.delta:g})"
+    return "no ε"
+
+
+def promise(certificate: Certificate) -> str:
+    """What is and is not promised, in one paragraph."""
+    claim = certificate.claim
+    if claim.epsilon is None:
+        nominal = f" The ε of {claim.nominal_epsilon:.4g} is nominal." if claim.nominal_epsilon is not None else ""
+        return (
+            f"No limit is promised to what the release tells about a row: something left a party without differential "
+            f"privacy (profile '{certificate.profile}').{nominal} It is for rows that are public anyway."
+        )
+    seeded = any(statement.seeded for statement in map(_read, certificate.statements) if statement)
+    return " ".join(
+        [
+            f"Promised: whatever anybody concludes about a row from everything released in this run, that row being "
+            f"there changes the odds by a factor of at most e^{claim.epsilon:.4g}, but for a chance of {claim.delta:g} "
+            f"(neighbouring tables: {claim.relation}). {certificate.noise} {certificate.sampling}",
+            "Not promised: anything about other runs on the same rows (each party's ledger adds them up), about a "
+            "person with several rows (their losses add up), or that a party ran the code it states: it signed so.",
+            *(["It was simulated: all parties ran on one machine, where nothing was hidden."] * certificate.simulated),
+            *(["Its noise was fixed by a seed, and whoever knows the seed can take it away."] * seeded),
+        ]
+    )

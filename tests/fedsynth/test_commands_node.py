@@ -1,0 +1,230 @@
+"""The party administrator's commands, as typed."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import yaml
+from click.testing import Result
+from typer.testing import CliRunner
+
+from crypto.keys import IdentityKey
+from fed_node.consent import Approvals
+from fed_node.ledger import Budget, Ledger
+from fed_node.policy import Policy
+from fed_node.resident import ping
+from fed_node.settings import PartySettings
+from fedsynth.cli import app
+from synth.errors import FedsynthError
+from tests.fed_node.two_parties import COST, CheapTraining
+from tests.small import SCHEMA, plan_content, table
+
+
+@pytest.fixture(autouse=True)
+def cheap_training() -> Iterator[None]:
+    with mock.patch("synth.synthesizers.build", CheapTraining):
+        yield
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.csv"
+    table(200).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path, rows: Path) -> Path:
+    home = tmp_path / "north"
+    assert run("init", "--home", home, "--name", "party-1", "--data", rows).exit_code == 0
+    return home
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    path = tmp_path / "plan.yaml"
+    content = plan_content({"name": "ctgan", "rounds": 4}, privacy={"epsilon": 0.9, "delta": 1e-6})
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def run(*words: object, typed: str | None = None) -> Result:
+    """Exit codes of our own errors are given by `main`; here the error itself is at hand."""
+    result = CliRunner().invoke(app, ["node", *map(str, words)], input=typed)
+    if isinstance(result.exception, FedsynthError):
+        result.exit_code = result.exception.exit_code
+    return result
+
+
+def test_a_new_home_explains_itself_and_is_cautious(home: Path) -> None:
+    settings, policy = PartySettings.load(home), Policy.load(home / "policy.yaml")
+    assert settings.name == "party-1"
+    assert (policy.maximum_epsilon_per_run, policy.maximum_epsilon_in_total) == (1.0, 3.0)
+    for model, file in ((PartySettings, "party.yaml"), (Policy, "policy.yaml")):
+        text = (home / file).read_text()
+        plain = " ".join(line.removeprefix("# ") for line in text.splitlines())
+        for name in yaml.safe_load(text):
+            assert str(model.model_fields[name].description) in plain
+    assert stat.S_IMODE((home / "identity.key").stat().st_mode) == 0o600
+
+
+def test_a_home_and_a_key_are_never_replaced(home: Path, rows: Path) -> None:
+    before = (home / "identity.key").read_bytes()
+    assert run("init", "--home", home, "--name", "party-1", "--data", rows).exit_code == 2
+    shown = run("keygen", "--home", home)
+    assert shown.exit_code == 2
+    identity = IdentityKey.from_pem(before).identity
+    assert identity.to_text() in shown.output
+    assert identity.fingerprint() in shown.output
+    assert (home / "identity.key").read_bytes() == before
+
+
+def test_keygen_and_names(tmp_path: Path, rows: Path) -> None:
+    made = run("keygen", "--home", tmp_path / "new")
+    assert made.exit_code == 0
+    assert re.search(r"ed25519:[A-Za-z0-9+/=]{44}", made.output)
+    assert run("init", "--home", tmp_path / "x", "--name", "North!", "--data", rows).exit_code == 2
+
+
+def test_data_that_fits_and_data_that_does_not(home: Path, rows: Path, tmp_path: Path, plan: Path) -> None:
+    schema = tmp_path / "schema.yaml"
+    schema.write_text(yaml.safe_dump(SCHEMA))
+    assert run("check-data", "--home", home).exit_code == 2  # no schema yet
+    assert run("check-data", "--schema", schema).exit_code == 2  # no rows
+    fits = run("check-data", "--home", home, "--schema", schema)
+    assert fits.exit_code == 0
+    assert "200 rows" in fits.output.replace("\n", " ")
+    assert run("check-data", "--home", home, "--schema", plan).exit_code == 0
+    bad = tmp_path / "bad.csv"
+    content = table(50)
+    content.loc[3, "age"] = "secret-177"
+    content.to_csv(bad, index=False)
+    refused = run("check-data", "--data", bad, "--schema", schema)
+    assert refused.exit_code == 2
+    assert "age" in refused.output
+    assert "5" in refused.output  # row 3 of the table is line 5 of the file
+    assert "secret" not in refused.output
+
+
+def test_the_schemas_of_approved_plans_are_checked_by_default(home: Path, plan: Path) -> None:
+    assert run("approve", plan, "--home", home, "--yes").exit_code == 0
+    assert run("check-data", "--home", home).exit_code == 0
+
+
+def test_approving_shows_what_leaves_and_what_it_costs_and_asks(home: Path, plan: Path) -> None:
+    declined = run("approve", plan, "--home", home, typed="n\n")
+    assert declined.exit_code == 1
+    assert Approvals(home / "approved").digests() == []
+    for words in ("What leaves this party", "What it costs", "Your budget: ε = 3", "Approve this plan?"):
+        assert words in declined.output
+    approved = run("approve", plan, "--home", home, typed="y\n")
+    assert approved.exit_code == 0
+    (digest,) = Approvals(home / "approved").digests()
+    assert digest in approved.output.replace("\n", "")
+
+
+def test_policy_and_budget_are_no_questions(home: Path, plan: Path, tmp_path: Path) -> None:
+    costly = tmp_path / "costly.yaml"
+    costly.write_text(plan.read_text().replace("epsilon: 0.9", "epsilon: 1.5"))
+    refused = run("approve", costly, "--home", home, "--yes")
+    assert refused.exit_code == 4
+    assert "one run may spend 1" in str(refused.exception)
+    ledger = Ledger(home / "ledger.sqlite", "default", Budget(3.0, 1e-6))
+    ledger.reserve("earlier", "p" * 64, [COST] * 400)
+    ledger.close()
+    policy = home / "policy.yaml"
+    policy.write_text(policy.read_text().replace("maximum_epsilon_in_total: 3.0", "maximum_epsilon_in_total: 1.0"))
+    short = run("approve", plan, "--home", home, "--yes")
+    assert short.exit_code == 3
+    assert Approvals(home / "approved").digests() == []
+
+
+def test_a_plan_that_does_not_name_this_party(home: Path, plan: Path) -> None:
+    (home / "party.yaml").write_text((home / "party.yaml").read_text().replace("party-1", "party-9"))
+    assert run("approve", plan, "--home", home, "--yes").exit_code == 2
+
+
+def test_the_ledger_is_shown_verified_and_exported(home: Path) -> None:
+    assert run("ledger", "--home", home).exit_code == 2  # none yet
+    ledger = Ledger(home / "ledger.sqlite", "default", Budget(3.0, 1e-6))
+    ledger.reserve("run-1", "p" * 64, [COST] * 3)
+    ledger.charge("run-1", "p" * 64, 0, "a", [COST])
+    head = ledger.head
+    with mock.patch.dict("os.environ", {"COLUMNS": "200"}):
+        shown = run("ledger", "--home", home)  # while the worker holds it
+    ledger.close()
+    assert shown.exit_code == 0
+    for words in (
+        "ε = 3 at δ = 1e-06",
+        "spent and reserved",
+        "run-1",
+        "ask answered",
+        "2 steps on 2.000% of rows",
+        head,
+    ):
+        assert words in shown.output
+    assert head in run("ledger", "--home", home, "--verify").output
+    exported = json.loads(run("ledger", "--home", home, "--json").output)
+    assert exported["head"] == head
+    assert [entry["kind"] for entry in exported["entries"]] == ["open", "reserve", "charge"]
+    with sqlite3.connect(home / "ledger.sqlite") as database:
+        database.executescript("DROP TRIGGER entries_stay; UPDATE entries SET body = replace(body, '1.5', '9.5')")
+    database.close()
+    assert run("ledger", "--home", home, "--verify").exit_code == 6
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "why"),
+    [
+        ("party.yaml", "name: party-1", "name: party-1\nseed: 4", "seed"),
+        ("policy.yaml", None, None, "budget"),
+        ("identity.key", None, None, "identity key"),
+    ],
+)
+def test_a_worker_does_not_start_without_what_protects_the_rows(
+    home: Path, file: str, old: str | None, new: str | None, why: str
+) -> None:
+    path = home / file
+    if old is None or new is None:
+        path.unlink()
+    else:
+        path.write_text(path.read_text().replace(old, new))
+    refused = run("serve", "--home", home)
+    assert refused.exit_code == 2
+    assert why in str(refused.exception)
+
+
+def test_the_worker_serves_as_a_command(home: Path) -> None:
+    code = "from fedsynth.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "node", "serve", "--home", str(home)], stderr=subprocess.PIPE, text=True
+    )
+    ready, deadline = home / "worker.ready", time.monotonic() + 60
+    while not ready.exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert ping(home / "worker.sock")["party"] == "party-1"
+    second = subprocess.run(
+        [sys.executable, "-c", code, "node", "serve", "--home", str(home)], capture_output=True, text=True, timeout=60
+    )
+    assert second.returncode == 6
+    assert "another process" in second.stderr
+    assert ready.exists()
+    process.send_signal(signal.SIGTERM)
+    _, printed = process.communicate(timeout=30)
+    assert process.returncode == 0
+    logged = [json.loads(line)["message"] for line in printed.splitlines()]
+    assert logged == ["ready", "ended"]
+    assert (home / "party.log").read_text() == printed
