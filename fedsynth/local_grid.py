@@ -43,7 +43,10 @@ def to_parcel(message: Message) -> Parcel:
 
 
 def from_parcel(parcel: Parcel) -> Message:
-    return cast(Message, inflate_object_from_contents(parcel.root, dict(parcel.contents)))
+    """The message again; as on a SuperLink, its identifier is that of its content."""
+    message = cast(Message, inflate_object_from_contents(parcel.root, dict(parcel.contents)))
+    message.metadata.__dict__["_message_id"] = parcel.root
+    return message
 
 
 class LocalGrid(Grid):
@@ -74,13 +77,12 @@ class LocalGrid(Grid):
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         ids = []
-        for number, message in enumerate(messages):
-            node = message.metadata.dst_node_id
-            message.metadata.__dict__["_message_id"] = message_id = f"{message.object_id}-{node}-{number}"
+        for message in messages:
+            node, parcel = message.metadata.dst_node_id, to_parcel(message)
             party, home = self._parties[node]
-            future = self._pool(node).submit(_deliver, to_parcel(message), node, party, str(home))
-            self._waiting[message_id] = (message, future)
-            ids.append(message_id)
+            future = self._pool(node).submit(_deliver, parcel, node, party, str(home))
+            self._waiting[parcel.root] = (from_parcel(parcel), future)
+            ids.append(parcel.root)
         return ids
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:

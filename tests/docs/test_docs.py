@@ -1,4 +1,4 @@
-"""Documents stay true: links lead somewhere, the README's tree is the real tree, commands and families are documented."""
+"""Documents stay true: links lead somewhere, the tree is the real tree, commands and families are documented."""
 
 from __future__ import annotations
 
