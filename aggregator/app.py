@@ -7,6 +7,7 @@ enough to continue after a kill.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,9 +21,9 @@ from aggregator.secure_sum import SecureSum
 from aggregator.spending import Spending
 from aggregator.watch import Watch
 from crypto.errors import CryptoError
-from crypto.keys import IdentityKey
+from crypto.keys import Identity, IdentityKey
 from synth.errors import InputError
-from synth.interface import Ask
+from synth.interface import Ask, Synthesizer
 from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
 from synth.statistics import Statistics
@@ -38,6 +39,7 @@ class Desk:
     simulated: bool
     seed: int | None = None  # simulations and tests only
     identity: Path | None = None  # PEM file of the key that signs certificates
+    roster: Mapping[str, Identity] | None = None  # the parties' identities; without it, trusted on first use
 
     @property
     def key(self) -> IdentityKey | None:
@@ -57,14 +59,10 @@ def synthesize(plan: Plan, exchange: GridExchange, desk: Desk, watch: Watch) -> 
     """The whole run; continues from the desk's checkpoint if there is one."""
     key = desk.key
     synthesizer = build(plan)
-    if desk.checkpoint.exists():
-        position, statistics = checkpoint.load(desk.checkpoint, plan, synthesizer)
-        watch.stage("admitting parties again")
-        sums = admit(plan, position.run, exchange)
-    else:
-        position = _start(plan, desk)
-        watch.stage("admitting parties")
-        sums = admit(plan, position.run, exchange)
+    position, statistics = _resumed(plan, desk, synthesizer) or (_start(plan, desk), None)
+    watch.stage("admitting parties")
+    sums = admit(plan, position.run, exchange, desk.roster)
+    if statistics is None:
         statistics, position = agree(plan, sums, position, watch)
         watch.stage("fitting the encoding")
         synthesizer.begin(statistics, position.seed)
@@ -101,7 +99,15 @@ def agree(plan: Plan, sums: SecureSum, position: Position, watch: Watch) -> tupl
     return inquiry.result(), replace(position, sequence=len(asked), spent=spending.to_records())
 
 
+def _resumed(plan: Plan, desk: Desk, synthesizer: Synthesizer) -> tuple[Position, Statistics | None] | None:
+    return checkpoint.load(desk.checkpoint, plan, synthesizer) if desk.checkpoint.exists() else None
+
+
 def _start(plan: Plan, desk: Desk) -> Position:
+    """A new run. Its name is on the disk before anybody is asked: asked again under another name, parties pay twice."""
     if desk.seed is None:
-        return Position(secrets.token_hex(8), plan.digest(), secrets.randbits(62))
-    return Position(f"seed-{desk.seed}-{plan.digest()[:8]}", plan.digest(), desk.seed)
+        position = Position(secrets.token_hex(8), plan.digest(), secrets.randbits(62))
+    else:
+        position = Position(f"seed-{desk.seed}-{plan.digest()[:8]}", plan.digest(), desk.seed)
+    checkpoint.save(desk.checkpoint, position, None, None)
+    return position

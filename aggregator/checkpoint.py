@@ -25,18 +25,23 @@ class Position:
     spent: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # events by party, for display
 
 
-def save(path: Path, position: Position, statistics: Statistics, synthesizer: Synthesizer) -> None:
-    arrays = {f"statistics/{k}": v for k, v in statistics.to_arrays().items()}
-    arrays |= {f"synthesizer/{k}": v for k, v in synthesizer.state().items()}
+def save(path: Path, position: Position, statistics: Statistics | None, synthesizer: Synthesizer | None) -> None:
+    """Without statistics: a run that has a name and nothing else yet."""
+    arrays: Arrays = {}
+    if statistics is not None and synthesizer is not None:
+        arrays |= {f"statistics/{k}": v for k, v in statistics.to_arrays().items()}
+        arrays |= {f"synthesizer/{k}": v for k, v in synthesizer.state().items()}
     archive.write_durably(path, archive.pack(arrays, asdict(position)))
 
 
-def load(path: Path, plan: Plan, synthesizer: Synthesizer) -> tuple[Position, Statistics]:
+def load(path: Path, plan: Plan, synthesizer: Synthesizer) -> tuple[Position, Statistics | None]:
     """Restore the synthesizer in place; refuse a checkpoint of another plan."""
     arrays, meta = archive.unpack(path.read_bytes(), str(path))
     position = Position(**meta)
     if position.plan_digest != plan.digest():
         raise InputError(f"the checkpoint {path} belongs to another plan; resume with the plan it was started with")
+    if not arrays:
+        return position, None
     synthesizer.restore(_under("synthesizer/", arrays))
     return position, Statistics.from_arrays(plan, _under("statistics/", arrays))
 

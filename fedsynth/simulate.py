@@ -18,7 +18,7 @@ from aggregator.app import Desk, synthesize
 from aggregator.exchange import GridExchange
 from aggregator.publish import Release
 from aggregator.watch import Watch
-from crypto.keys import IdentityKey
+from crypto.keys import Identity, IdentityKey
 from fed_node.consent import Approvals
 from fed_node.settings import PartySettings
 from fed_node.source import read_records, read_table_as_text, source_of
@@ -99,11 +99,16 @@ def run(plan: Plan, folders: Folders, seed: int | None, watch: Watch) -> Release
     grid = LocalGrid(homes, processes=os.cpu_count() or 1)
     try:
         exchange = GridExchange(grid, ANSWER_TIMEOUT_SECONDS)
-        desk = Desk(folders.work, folders.out, simulated=True, seed=seed, identity=folders.key)
+        roster = {name: _identity(home) for name, home in homes.items()}
+        desk = Desk(folders.work, folders.out, simulated=True, seed=seed, identity=folders.key, roster=roster)
         release = synthesize(plan, exchange, desk, watch)
     finally:
         grid.close()
     return release
+
+
+def _identity(home: Path) -> Identity:
+    return IdentityKey.from_pem((home / "identity.key").read_bytes()).identity
 
 
 def real_records(plan: Plan, folders: Folders) -> Records:

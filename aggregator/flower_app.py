@@ -1,0 +1,45 @@
+"""The aggregator as a Flower ServerApp. It finds the plan in the run's configuration and a desk on the volume; the work
+is `synthesize`. Submitted again after a kill, the same plan continues from its checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from aggregator.app import synthesize
+from aggregator.desks import RunFolder
+from aggregator.exchange import GridExchange
+from aggregator.reporter import Reporter
+from synth.errors import FedsynthError, InputError
+from synth.plan import Plan, parse_plan
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    """plan → desk → exchange → synthesize, with progress on the volume"""
+    plan = _plan(context)
+    folder = RunFolder.of(Path(os.environ["FEDSYNTH_STATE"]), plan)
+    with folder.taken(plan):
+        metrics = os.environ.get("FEDSYNTH_METRICS")
+        reporter = Reporter(plan, folder, str(context.run_id), Path(metrics) if metrics else None)
+        exchange = GridExchange(grid, float(os.environ["FEDSYNTH_ANSWER_TIMEOUT_SECONDS"]), reporter.connected)
+        try:
+            release = synthesize(plan, exchange, folder.desk, reporter)
+        except FedsynthError as error:
+            reporter.failed(error)
+            raise
+        reporter.finished(release.certificate.claim.epsilon)
+
+
+def _plan(context: Context) -> Plan:
+    text = context.run_config.get("plan")
+    if not isinstance(text, str) or not text:
+        raise InputError("the run carries no plan; submit it with `fedsynth run`")
+    return parse_plan(json.loads(text))
