@@ -47,6 +47,7 @@ class AnswerStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._latest: dict[str, Arrays] = {}  # by run, as last put: most asks need not read them again
 
     def get(self, key: AnswerKey) -> tuple[Answer, Arrays] | None:
         """The stored answer with the local arrays if they are still the latest ({} otherwise); None if unanswered."""
@@ -73,12 +74,15 @@ class AnswerStore:
         if local:
             archive.write_durably(path.with_suffix(".local"), _packed(local, {}))
         archive.write_durably(path, _packed(answer.arrays, header))
+        self._latest = {key.run: local}
         for older in path.parent.glob("*.local"):
             if int(older.stem) < key.sequence:
                 older.unlink(missing_ok=True)
 
     def latest_local(self, run: str) -> Arrays:
         """The party's own arrays after the last answered ask of the run; {} before the first."""
+        if run in self._latest:
+            return dict(self._latest[run])
         path = self._path(run, max(self._answered(run), default=0))
         stored = _read(path)
         return {} if stored is None else self._local(stored[0], path)
@@ -90,6 +94,7 @@ class AnswerStore:
         """End a run for good: remove its answers, remember that it was. Repeated, it changes nothing."""
         folder = self._folder(run)
         archive.write_durably(self._finished(run), b"")
+        self._latest.pop(run, None)
         if not folder.exists():
             return
         try:

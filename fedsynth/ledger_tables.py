@@ -26,9 +26,9 @@ def _totals(ledger: LedgerView) -> Table:
     budget, spent, committed = ledger.budget, ledger.spent(), ledger.committed()
     table = Table(title=f"Dataset '{ledger.dataset}'", show_header=False, title_justify="left")
     table.add_column(style="bold")
-    table.add_column()
+    table.add_column(overflow="fold")
     table.add_row("budget", f"ε = {budget.epsilon:g} at δ = {budget.delta:g}" if budget else "none (simulation)")
-    table.add_row("spent", _epsilon(spent))
+    table.add_row("spent", f"{_epsilon(spent)} at δ = {spent.delta:g}")
     table.add_row("spent and reserved", _epsilon(committed))
     if budget:
         table.add_row("left", f"ε = {max(0.0, budget.epsilon - committed.epsilon):.4g} (ε of runs adds up to less)")

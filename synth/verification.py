@@ -126,7 +126,7 @@ def _seeds(certificate: Certificate, statements: list[Statement]) -> Finding:
     seeded = [statement.party for statement in statements if statement.seeded]
     if not seeded:
         return Finding("noise", True, "from the operating system's generator, by every party's word")
-    return Finding("noise", certificate.simulated, f"fixed by a seed at {', '.join(seeded)}: it protects nobody")
+    return Finding("noise", certificate.simulated, f"fixed by a seed at {', '.join(seeded)}: good for simulations only")
 
 
 def _epsilon(certificate: Certificate, statements: list[Statement]) -> Finding:

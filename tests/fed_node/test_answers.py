@@ -145,7 +145,7 @@ def test_missing_local_arrays_are_refused(tmp_path: Path) -> None:
     store.put(KEY, ANSWER, LOCAL)
     (tmp_path / "run-1" / "000003.local").unlink()
     with pytest.raises(StoreDamaged, match="missing"):
-        store.latest_local("run-1")
+        AnswerStore(tmp_path).latest_local("run-1")
 
 
 def test_objects_are_never_pickled(tmp_path: Path) -> None:
