@@ -17,6 +17,7 @@ from fed_node.frames import Request
 from fed_node.guard import guard
 from fed_node.resident import ask_worker
 from synth import wire
+from synth.errors import InputError
 from synth.wire import Envelope
 
 KINDS = ("hello", "keys", "ask", "confirm", "open", "finish")
@@ -28,20 +29,23 @@ def handle(message: Message, context: Context) -> Message:
     """message → envelope → party → envelope → reply"""
     kind = message.metadata.message_type.partition(".")[2]
     request = Request(kind, wire.from_records(message.content))
-    socket = context.node_config.get("socket") or os.environ.get("FEDSYNTH_SOCKET")
-    reply = _ask_worker(Path(str(socket)), request) if socket else _ask_here(context, request)
+    home = context.node_config.get("home")
+    reply = _ask_here(Path(str(home)), request) if home else _ask_worker(context, request)
     return Message(wire.to_records(reply), reply_to=message)
 
 
-def _ask_worker(socket: Path, request: Request) -> Envelope:
+def _ask_worker(context: Context, request: Request) -> Envelope:
     logs.log_client()
-    return ask_worker(socket, request)
+    socket = context.node_config.get("socket") or os.environ.get("FEDSYNTH_SOCKET")
+    if not socket:
+        raise InputError("this node names no worker; set FEDSYNTH_SOCKET to the socket of `fedsynth node serve`.")
+    return ask_worker(Path(str(socket)), request)
 
 
-def _ask_here(context: Context, request: Request) -> Envelope:
+def _ask_here(home: Path, request: Request) -> Envelope:
     from fed_node.party import party_at
 
-    return party_at(Path(str(context.node_config["home"]))).handle(request.kind, request.envelope)
+    return party_at(home).handle(request.kind, request.envelope)
 
 
 for kind in KINDS:

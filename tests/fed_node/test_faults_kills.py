@@ -32,6 +32,7 @@ from fed_node.resident import WorkerAway, ask_worker
 from fed_node.tally import tally_of
 from fed_node.worker import ready_file
 from synth.certificate import events_of
+from synth.errors import FedsynthError
 from synth.plan import Plan
 from synth.privacy.accounting import compose
 from synth.wire import Envelope
@@ -89,7 +90,8 @@ class Supervisor:
         """Right after a kill: everything that was ever computed stands in the ledger, and nothing stands twice."""
         try:
             ledger = LedgerView(self.home / "ledger.sqlite")
-        except FileNotFoundError:
+        except FedsynthError as error:
+            self.complaints.append(f"the ledger is not whole: {error}")
             return
         computed = {line for line in _lines(self.home / "computed") if line.startswith("training")}
         charged = tally_of(ledger.events())

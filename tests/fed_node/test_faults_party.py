@@ -179,6 +179,27 @@ def test_rows_that_vanish_stop_the_party_before_anything_is_charged(tmp_path: Pa
     party.ledger.close()
 
 
+# ── restarts ──
+
+
+def test_the_same_ask_gets_the_very_same_answer_after_a_restart_though_noise_is_never_the_same(tmp_path: Path) -> None:
+    plan = small_plan(rounds=2)
+    parties = {name: Party(home) for name, home in make_homes(tmp_path, plan, seed=None).items()}
+    world = World({name: party.handle for name, party in parties.items()})
+    sums = SecureSum(plan, RUN, world)
+    sums.agree_on_keys(world("hello", dict.fromkeys(sums.parties, sums.hello())).received)
+    ask = wire.pack_ask(Ask(options={"phase": "statistics"}), "party-1")
+    header: dict[str, Any] = {"run": RUN, "plan": plan.digest(), "epoch": 0, "sequence": 0}
+    envelope = Envelope(ask.arrays, ask.options | header)
+    first = parties["party-1"].handle("ask", envelope)
+    for party in parties.values():
+        party.ledger.close()
+    restarted = Party(tmp_path / "party-1")
+    assert wire.digest(restarted.handle("ask", envelope)) == wire.digest(first)
+    assert charges(restarted) == 1
+    restarted.ledger.close()
+
+
 # ── the end of a run ──
 
 

@@ -263,7 +263,14 @@ def test_the_client_app_carries_answers_and_codes(
         assert reply.error.reason == "party-1/no-session"
 
 
-def test_without_a_socket_the_party_lives_in_the_process(homes: dict[str, Path], plan: Plan) -> None:
+def test_a_node_that_names_no_worker_says_so_in_a_code() -> None:
+    assert through_the_app("hello", {"run": RUN}, party="party-1").error.reason == "party-1/bad-input"
+
+
+def test_in_a_simulation_the_party_lives_in_the_process(
+    homes: dict[str, Path], plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FEDSYNTH_SOCKET", "a-real-partys.sock")  # none of a simulation's business
     header: dict[str, Scalar] = {"run": RUN, "plan": plan.digest(), "epoch": 0}
     reply = through_the_app("hello", header, home=str(homes["party-2"]), party="party-2")
     assert wire.from_records(reply.content).options["party"] == "party-2"
