@@ -1,0 +1,97 @@
+"""The two networks of CTGAN (Xu et al. 2019; Leitner 2023, section 4.3), an essay in torch.
+
+Notable choices:
+- the generator's skip connections concatenate, they do not add; BatchNorm is harmless there: it never sees a real row;
+- the discriminator has Linear layers only, so that a row's gradient is its own and DP-SGD applies;
+- outputs are raw: `activate` makes rows of them for training, `drawn` for release. A Gumbel-softmax of temperature →0
+  is a draw from the softmax of the raw block, so drawing keeps the law that training saw.
+
+NOTE[DIFF]: the sigmoid after the discriminator is part of the loss (softplus of the raw output), for precision.
+NOTE[DIFF]: Gumbel noise is made from uniforms clamped away from 0 and 1, so the NaNs that CTGAN retries cannot occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from synth.encoding.features import Span
+
+TEMPERATURE = 0.2
+
+
+class Residual(nn.Module):
+    def __init__(self, *, inputs: int, width: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(inputs, width)
+        self.norm = nn.BatchNorm1d(width)
+
+    def forward(self, x: Tensor) -> Tensor:  # [n, inputs] -> [n, width + inputs]
+        return torch.cat([torch.relu(self.norm(self.linear(x))), x], dim=1)
+
+
+class Generator(nn.Module):
+    def __init__(self, *, noise_width: int, condition_width: int, width: int, row_width: int) -> None:
+        super().__init__()
+        inputs = noise_width + condition_width
+        self.noise_width = noise_width
+        self.first = Residual(inputs=inputs, width=width)
+        self.second = Residual(inputs=inputs + width, width=width)
+        self.head = nn.Linear(inputs + 2 * width, row_width)
+
+    def forward(self, conditions: Tensor) -> Tensor:  # [n, condition_width] -> [n, row_width], raw
+        noise = torch.randn(len(conditions), self.noise_width)
+        raw: Tensor = self.head(self.second(self.first(torch.cat([noise, conditions], dim=1))))
+        return raw
+
+
+class Discriminator(nn.Module):
+    """Raw score per group of `pac` rows: above 0 means real."""
+
+    def __init__(self, *, row_width: int, condition_width: int, width: int, dropout: float, pac: int) -> None:
+        super().__init__()
+        self.pac = pac
+        self.first = nn.Linear(pac * (row_width + condition_width), width)
+        self.second = nn.Linear(width, width)
+        self.head = nn.Linear(width, 1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, rows: Tensor, conditions: Tensor) -> Tensor:  # [n, …], [n, …] -> [n / pac]
+        return self.score(self.packed(rows, conditions))
+
+    def packed(self, rows: Tensor, conditions: Tensor) -> Tensor:
+        return torch.cat([rows, conditions], dim=1).reshape(len(rows) // self.pac, self.first.in_features)
+
+    def score(self, packed: Tensor) -> Tensor:
+        x = self.dropout(F.leaky_relu(self.first(packed), 0.2))
+        x = self.dropout(F.leaky_relu(self.second(x), 0.2))
+        score: Tensor = self.head(x)[:, 0]
+        return score
+
+
+def activate(raw: Tensor, spans: Sequence[Span]) -> Tensor:
+    """Rows that gradients can flow through: tanh for each α, Gumbel-softmax for each one-hot block."""
+    noisy = (raw + _gumbel(raw)) / TEMPERATURE
+    return torch.cat(
+        [torch.tanh(raw[:, s.slice]) if s.kind == "alpha" else noisy[:, s.slice].softmax(1) for s in spans], dim=1
+    )
+
+
+def drawn(raw: Tensor, spans: Sequence[Span]) -> Tensor:
+    """Rows whose blocks are one-hot, drawn from the softmax of each raw block."""
+    noisy = raw + _gumbel(raw)
+    rows = torch.zeros_like(raw)
+    for span in spans:
+        if span.kind == "alpha":
+            rows[:, span.slice] = torch.tanh(raw[:, span.slice])
+        else:
+            rows[torch.arange(len(raw)), span.start + noisy[:, span.slice].argmax(1)] = 1.0
+    return rows
+
+
+def _gumbel(like: Tensor) -> Tensor:
+    uniform = torch.rand_like(like).clamp_(1e-20, 1 - 1e-7)
+    return uniform.log_().neg_().log_().neg_()
