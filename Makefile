@@ -1,6 +1,7 @@
 # Two commands are enough: `make demo` and `make test`. Each sets up what it needs first.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,11 +18,16 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 setup: $(VENV)/installed  ## Create .venv with everything pinned
 
+# A real PostgreSQL for the tests of SQL sources; installed only where it is missing.
+postgresql:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
+	  { $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends postgresql; }
+
 demo: setup  ## Three parties make a synthetic census table together (under 5 minutes)
 	$(BIN)/fedsynth simulate examples/adult.yaml --data examples/data/adult-train.csv.gz --partition iid \
 	  --test examples/data/adult-test.csv.gz --out runs/demo --seed 1 --overwrite
 
-test: setup check  ## Everything a change must pass, without a cluster
+test: setup postgresql check  ## Everything a change must pass, without a cluster
 	$(BIN)/pytest -n 2 -m "not kind"
 
 check: setup  ## Style, types and layers
@@ -36,10 +42,12 @@ bench-dpsgd: setup  ## Cost of a private step over a plain one
 	$(BIN)/python -m benchmarks.dpsgd
 bench-secure-sum: setup  ## Masked and encrypted sums beside Flower's SecAgg+
 	$(BIN)/python -m benchmarks.secure_sum
+bench-party: setup  ## Ledger, worker and loading at one party
+	$(BIN)/python -m benchmarks.party
 bench-marginals: setup  ## Adult, credit default, obesity: quality of `marginals`
 	$(BIN)/python -m benchmarks.marginals
 
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo test check bench-ctgan bench-dpsgd bench-secure-sum bench-marginals clean
+.PHONY: help setup postgresql demo test check bench-ctgan bench-dpsgd bench-secure-sum bench-party bench-marginals clean
