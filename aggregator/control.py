@@ -21,6 +21,7 @@ from flwr.cli.build import build_fab_from_disk
 from flwr.common.serde import user_config_to_proto
 from flwr.proto.control_pb2 import (
     ListNodesRequest,
+    ListRunsRequest,
     RegisterNodeRequest,
     StartRunRequest,
     StopRunRequest,
@@ -34,7 +35,7 @@ from aggregator.desks import all_runs, as_text, named
 from synth.errors import FedsynthError, InputError, ProtocolError
 from synth.plan import parse_plan
 
-LABEL = Path(os.environ.get("FEDSYNTH_LABEL", "/opt/fedsynth/app"))  # the bundle without code; see app/pyproject.toml
+LABEL = Path("/opt/fedsynth/app")  # the bundle without code; see app/pyproject.toml
 PATIENCE_SECONDS = 120.0  # for a SuperLink that is starting
 UNREGISTERED = "unregistered"
 
@@ -76,16 +77,35 @@ class Control:
                 self.client.RegisterNode(RegisterNodeRequest(public_key=key, name=name))
         return {"added": added, "removed": [node["party"] for node in removed], "registered": sorted(wanted.values())}
 
-    def submit(self, plan: dict[str, Any]) -> dict[str, Any]:
+    def submit(self, plan: dict[str, Any], label: Path = LABEL) -> dict[str, Any]:
         """Start (or take up again) a run of a plan."""
         parsed = parse_plan(plan)
-        content = build_fab_from_disk(LABEL)
+        content = build_fab_from_disk(label)
         text = json.dumps(parsed.model_dump(mode="json", by_alias=True))
         request = StartRunRequest(fab=Fab(content=content), override_config=user_config_to_proto({"plan": text}))
         started = self.client.StartRun(request)
         if not started.HasField("run_id"):
             raise ProtocolError("the SuperLink did not start the run; its log says why")
         return {"plan": parsed.name, "digest": parsed.digest(), "flower_run": str(started.run_id)}
+
+    def outcome(self, flower_run: str) -> tuple[str, str]:
+        """What Flower says of a run: its status ("running", "finished:failed", …) and details."""
+        listed = self.client.ListRuns(ListRunsRequest(run_id=int(flower_run))).run_dict
+        status = next(iter(listed.values())).status if listed else None
+        if status is None:
+            return "unknown", ""
+        return f"{status.status}:{status.sub_status}".rstrip(":"), status.details
+
+    def runs(self, state: Path) -> list[dict[str, Any]]:
+        """Progress of every run; one that Flower gave up while it still called itself running was interrupted."""
+        found = [run.progress for run in all_runs(state) if run.progress]
+        for progress in found:
+            if progress["state"] == "running":
+                status, details = self.outcome(progress["flower_run"])
+                if status.startswith("finished"):
+                    message = f"{details or status}. Nothing is lost: `fedsynth resume {progress['plan']}`."
+                    progress |= {"state": "interrupted", "error": {"code": "interrupted", "message": message}}
+        return found
 
     def stop(self, flower_run: str) -> dict[str, Any]:
         return {"stopped": bool(self.client.StopRun(StopRunRequest(run_id=int(flower_run))).success)}
@@ -102,7 +122,7 @@ def carry_out(words: list[str]) -> dict[str, Any] | str:
             return control.submit(json.loads(Path(path).read_bytes()))
         case ["status"]:
             nodes = [{k: v for k, v in node.items() if k != "key"} for node in control.nodes()]
-            return {"nodes": nodes, "runs": [run.progress for run in all_runs(state)]}
+            return {"nodes": nodes, "runs": control.runs(state)}
         case ["stop", name]:
             run = named(state, name)
             outcome = control.stop(run.progress["flower_run"])

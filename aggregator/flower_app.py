@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import cast
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
@@ -14,6 +15,7 @@ from flwr.serverapp import Grid, ServerApp
 from aggregator.app import synthesize
 from aggregator.desks import RunFolder
 from aggregator.exchange import GridExchange
+from aggregator.patient_grid import PatientGrid
 from aggregator.reporter import Reporter
 from synth.errors import FedsynthError, InputError
 from synth.plan import Plan, parse_plan
@@ -29,7 +31,9 @@ def main(grid: Grid, context: Context) -> None:
     with folder.taken(plan):
         metrics = os.environ.get("FEDSYNTH_METRICS")
         reporter = Reporter(plan, folder, str(context.run_id), Path(metrics) if metrics else None)
-        exchange = GridExchange(grid, float(os.environ["FEDSYNTH_ANSWER_TIMEOUT_SECONDS"]), reporter.connected)
+        exchange = GridExchange(
+            cast(Grid, PatientGrid(grid)), float(os.environ["FEDSYNTH_ANSWER_TIMEOUT_SECONDS"]), reporter.connected
+        )
         try:
             release = synthesize(plan, exchange, folder.desk, reporter)
         except FedsynthError as error:

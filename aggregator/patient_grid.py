@@ -1,0 +1,56 @@
+"""Flower's `Grid`, asked again where it would give up: a SuperLink whose SQLite is busy answers 500 for a moment.
+
+Pushing twice is safe: a party answers the same ask from its store. Looking for replies is slowed down while there are
+none, since every look is work for the SuperLink that the parties' answers wait for.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import httpx
+from flwr.app import Message
+from flwr.serverapp import Grid
+
+log = logging.getLogger("aggregator")
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 60.0
+AGAIN_SECONDS = 1.0
+EMPTY_SECONDS = 0.15
+
+
+class PatientGrid:
+    """The part of `Grid` that an exchange uses."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+
+    def get_node_ids(self) -> Iterable[int]:
+        return _patiently(lambda: list(self.grid.get_node_ids()))
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        waiting = list(messages)
+        return _patiently(lambda: list(self.grid.push_messages(waiting)))
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        wanted = list(message_ids)
+        found = _patiently(lambda: list(self.grid.pull_messages(wanted)))
+        if not found:
+            time.sleep(EMPTY_SECONDS)
+        return found
+
+
+def _patiently(step: Callable[[], T]) -> T:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return step()
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code < 500 or time.monotonic() > deadline:
+                raise
+            log.warning("the SuperLink answered %d; asking again", error.response.status_code)
+            time.sleep(AGAIN_SECONDS)

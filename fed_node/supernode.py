@@ -1,0 +1,61 @@
+"""Flower's SuperNode with two manners it lacks: it waits when the aggregator still holds its predecessor, and it looks
+for messages often while a run is going on.
+
+A SuperNode that is killed and starts again is refused until its heartbeat of old lapses, about a minute, and exits;
+Kubernetes would then wait longer and longer between restarts. So this process starts itself again, a limited number of
+times. And between messages Flower sleeps three seconds, fixed in its code; after each message that is shortened.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from flwr.supernode import start_client_internal
+from flwr.supernode.cli.flower_supernode import flower_supernode
+
+ATTEMPT = "FEDSYNTH_SUPERNODE_ATTEMPT"
+MOST_ATTEMPTS = 30
+RETRY_SECONDS = 4.0
+GOOD_START_SECONDS = 300.0  # after so long a life, attempts are counted anew
+ALERT_SECONDS = 60.0  # after a message, the next one is expected for so long
+ALERT_POLL_SECONDS = 0.2
+REPLY_POLL_SECONDS = 0.05
+
+
+class Pace:
+    """What Flower's loop knows as `time`: its long sleeps are for want of messages, its short ones for a reply."""
+
+    def __init__(self) -> None:
+        self.alert_until = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        if seconds < 1:
+            self.alert_until = time.monotonic() + ALERT_SECONDS
+            time.sleep(min(seconds, REPLY_POLL_SECONDS))
+        elif time.monotonic() < self.alert_until:
+            time.sleep(ALERT_POLL_SECONDS)
+        else:
+            time.sleep(seconds)
+
+
+def main() -> None:
+    """`python -m fed_node.supernode`, with the flags of `flower-supernode`."""
+    vars(start_client_internal)["time"] = Pace()
+    attempt, began = int(os.environ.get(ATTEMPT, "0")), time.monotonic()
+    if attempt:
+        time.sleep(RETRY_SECONDS)
+    try:
+        flower_supernode()
+    except SystemExit as end:
+        if time.monotonic() - began > GOOD_START_SECONDS:
+            attempt = 0
+        if not end.code or attempt >= MOST_ATTEMPTS:
+            raise
+        os.environ[ATTEMPT] = str(attempt + 1)
+        os.execv(sys.executable, [sys.executable, "-m", "fed_node.supernode", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

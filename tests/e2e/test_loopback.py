@@ -1,0 +1,58 @@
+"""A federation over Flower's own servers, on loopback: TLS, node authentication, worker, tasks, ServerApp, release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from fedsynth.provision.party_keys import new_keys
+from synth.certificate import Certificate
+from tests.e2e.loopback import Deployment
+from tests.small import plan_of
+
+POLICY = {
+    "maximum_epsilon_per_run": 3.0,
+    "maximum_epsilon_in_total": 3.5,  # one run, and no second
+    "maximum_delta": 1e-4,
+    "minimum_rows": 10,
+}
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    plan = plan_of({"name": "marginals"}, name="loopback")
+    with Deployment(tmp_path_factory.mktemp("deployment"), plan, 200, POLICY) as running:
+        running.submit()
+        yield running
+
+
+def test_a_plan_becomes_a_release(deployment: Deployment) -> None:
+    progress = deployment.wait("finished")
+    release = deployment.state / "runs" / deployment.plan.digest() / "release"
+    certificate = Certificate.model_validate_json((release / "certificate.json").read_bytes())
+    assert certificate.plan_digest == deployment.plan.digest()
+    assert not certificate.simulated
+    assert len(certificate.statements) == 3
+    assert certificate.claim.epsilon is not None
+    assert certificate.claim.epsilon <= 3.0
+    assert progress["epsilon"] == pytest.approx(certificate.claim.epsilon)
+    assert (release / "synthetic.csv").read_text().count("\n") == 601  # header and as many rows as were declared
+    assert 'fedsynth_run_running{plan="loopback"' in (deployment.folder / "metrics.prom").read_text()
+
+
+def test_a_released_plan_is_not_carried_out_again(deployment: Deployment) -> None:
+    deployment.wait("finished")
+    again = deployment.submit()
+    status, details = deployment.wait_for_end(again["flower_run"])
+    assert status == "finished:failed"
+    assert "was carried out and released" in details
+    assert deployment.progress()["state"] == "finished"
+
+
+def test_a_node_that_nobody_registered_is_refused(deployment: Deployment) -> None:
+    deployment.keys["stranger"] = new_keys()
+    deployment.make_home("stranger")
+    deployment.start_party("stranger")
+    deployment.wait_for_log("supernode stranger", "Failed to activate SuperNode")
+    assert {node["party"] for node in deployment.control.nodes()} == {"party-1", "party-2", "party-3"}
