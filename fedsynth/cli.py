@@ -1,7 +1,8 @@
 """`fedsynth`: one command for the data scientist, the party, the operator and the auditor.
 
 Errors are one paragraph on standard error and a documented exit code: 1 internal, 2 input, 3 privacy, 4 protocol,
-5 output, 6 the party's own volume, 7 a certificate that does not hold, 130 interrupted.
+5 output, 6 the party's own volume, 7 a certificate that does not hold, 8 the cluster, 9 a run without a
+release, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ import sys
 import typer
 from rich.console import Console
 
-from fedsynth import commands_node, commands_schema, commands_simulate, commands_verify
+from fedsynth import (
+    commands_node,
+    commands_preflight,
+    commands_provision,
+    commands_run,
+    commands_schema,
+    commands_simulate,
+    commands_verify,
+)
 from synth import VERSION
 from synth.errors import FedsynthError
 
@@ -25,6 +34,10 @@ app = typer.Typer(
 )
 app.add_typer(commands_schema.app, name="schema")
 app.add_typer(commands_node.app, name="node")
+app.command("provision")(commands_provision.provision)
+app.add_typer(commands_preflight.app, name="preflight")
+for command in ("install", "run", "status", "logs", "stop", "resume", "fetch", "uninstall"):
+    app.command(command)(getattr(commands_run, command))
 app.command("verify")(commands_verify.verify)
 app.command("simulate")(commands_simulate.simulate)
 app.command("sample")(commands_simulate.sample)

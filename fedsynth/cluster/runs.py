@@ -1,0 +1,106 @@
+"""Runs on a cluster's aggregator: submitted by a job, watched and fetched through its pod."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fedsynth.cluster.api import Cluster, told
+from fedsynth.cluster.errors import ClusterError, NotInstalled, Stuck
+from fedsynth.cluster.pods import is_ready, trouble
+from synth.plan import Plan
+
+ENDED = ("finished", "failed", "interrupted", "stopped")
+SUBMIT_SECONDS = 180.0
+POLL_SECONDS = 2.0
+
+
+class Aggregator:
+    """One release of the aggregator chart."""
+
+    def __init__(self, cluster: Cluster, release: str) -> None:
+        self.cluster, self.release = cluster, release
+        self.labels = f"app.kubernetes.io/name=aggregator,app.kubernetes.io/instance={release}"
+        self.name = release if "aggregator" in release else f"{release}-aggregator"
+
+    def pod(self) -> str:
+        """The aggregator's pod, ready; or why there is none."""
+        pods = self.cluster.pods(f"{self.labels},app.kubernetes.io/component=aggregator")
+        if not pods:
+            raise NotInstalled(
+                f"there is no aggregator '{self.release}' in namespace {self.cluster.namespace}; "
+                "`fedsynth install aggregator` makes one"
+            )
+        ready = [pod for pod in pods if is_ready(pod)]
+        if ready:
+            return str(ready[0].metadata.name)
+        reason = next(
+            filter(None, map(trouble, pods)), f"pod {pods[0].metadata.name} is starting; try again in a minute"
+        )
+        raise Stuck(reason)
+
+    def ask(self, *words: str) -> str:
+        return self.cluster.run_in(self.pod(), "run", ["python", "-m", "aggregator.control", *words])
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.ask("status"))
+        return found
+
+    def submit(self, plan: Plan) -> dict[str, Any]:
+        """Create the job that starts the run, wait for its word, and return it."""
+        self.pod()
+        name = f"{self.name}-run-{plan.digest()[:10]}-{int(time.time()) % 100_000:05d}"
+        text = json.dumps(plan.model_dump(mode="json", by_alias=True))
+        self.cluster.put({"kind": "ConfigMap", "metadata": {"name": name}, "data": {"plan.json": text}})
+        with told("read the release's job and create it"):
+            template = self.cluster.core.read_namespaced_config_map(f"{self.name}-run-job", self.cluster.namespace)
+            job = yaml.safe_load(template.data["job.yaml"].replace("RUN", name))
+            self.cluster.batch.create_namespaced_job(self.cluster.namespace, job)
+        return self._word_of(name)
+
+    def _word_of(self, job: str) -> dict[str, Any]:
+        deadline = time.monotonic() + SUBMIT_SECONDS
+        while time.monotonic() < deadline:
+            for pod in self.cluster.pods(f"job-name={job}"):
+                if pod.status.phase in ("Succeeded", "Failed"):
+                    with told(f"read the log of job {job}"):
+                        log = self.cluster.core.read_namespaced_pod_log(pod.metadata.name, self.cluster.namespace)
+                    if pod.status.phase == "Failed":
+                        raise ClusterError(f"the run was not accepted: {log.strip().removeprefix('error: ')}")
+                    word: dict[str, Any] = json.loads(log.strip().splitlines()[-1])
+                    return word
+                if reason := trouble(pod):
+                    raise Stuck(reason)
+            time.sleep(1)
+        raise ClusterError(f"job {job} did not end within {SUBMIT_SECONDS:.0f} s; see `kubectl describe job {job}`")
+
+    def watch(self, digest: str, flower_run: str) -> Iterator[dict[str, Any]]:
+        """The run's progress, again and again, until it ends. A pod that restarts is waited for."""
+        while True:
+            try:
+                status = self.status()
+            except Stuck:
+                time.sleep(POLL_SECONDS)
+                continue
+            runs = [run for run in status["runs"] if run["digest"] == digest and run["flower_run"] == flower_run]
+            if runs:
+                yield runs[0] | {"online": sum(node["online"] for node in status["nodes"])}
+                if runs[0]["state"] in ENDED:
+                    return
+            time.sleep(POLL_SECONDS)
+
+    def fetch(self, name: str, out: Path) -> list[Path]:
+        """Unpack a run's release into a folder."""
+        content = base64.b64decode(self.ask("fetch", name))
+        out.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+            tar.extractall(out, filter="data")
+            return [out / member.name for member in tar.getmembers()]
