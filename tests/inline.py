@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from synth.encoding.records import Records
 from synth.interface import Answer, Arrays, Ask, Inquiry, Synthesizer
+from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
 from synth.privacy.events import Event
 from synth.privacy.noise import seeded_source
