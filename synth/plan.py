@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from synth.constraints import Constraint, problem
 from synth.errors import PlanError, SchemaError
 from synth.schema import Schema, Strict, digest_of
 from synth.synthesizers import Settings
@@ -81,6 +82,9 @@ class Plan(Strict):
     privacy: Privacy | Literal["none"] = Field(description="The budget, or the word 'none' for public data only.")
     statistics: StatisticsSettings = Field(default_factory=StatisticsSettings, description="The encoding histogram.")
     secure_sum: SecureSum = Field(default_factory=SecureSum, description="How sums are kept from the aggregator.")
+    constraints: list[Constraint] = Field(
+        [], description="What is true of every row (impossible combinations, orders, relations); kept in the output."
+    )
     output: Output = Field(default_factory=Output, description="The synthetic table to write.")
     profile: Literal["rigorous", "faithful"] = Field(
         "rigorous",
@@ -95,6 +99,8 @@ class Plan(Strict):
             raise ValueError("party names must be distinct; rename the repeated one")
         self._check_privacy()
         self._check_secure_sum()
+        if wrong := problem(self.constraints, self.table):
+            raise ValueError(wrong)
         return self
 
     def _check_privacy(self) -> None:

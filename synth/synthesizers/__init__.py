@@ -1,4 +1,4 @@
-"""The registry: one line a family. Settings are imported here (they are light); a family's code only when it is built."""
+"""The registry: one line a family. Settings are light and imported here; a family's code only when it is built."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 from pydantic import Field
 
 from synth.synthesizers.ctgan.settings import CtganSettings
+from synth.synthesizers.marginals.settings import MarginalsSettings
 
 if TYPE_CHECKING:
     from synth.interface import Synthesizer
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 
 FAMILIES: dict[str, str] = {
     "ctgan": "synth.synthesizers.ctgan.synthesizer:Ctgan",
+    "marginals": "synth.synthesizers.marginals.synthesizer:Marginals",
 }
 
-Settings = Annotated[CtganSettings, Field(discriminator="name")]
+Settings = Annotated[CtganSettings | MarginalsSettings, Field(discriminator="name")]
 
 
 def build(plan: Plan) -> Synthesizer:

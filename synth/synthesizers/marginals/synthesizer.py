@@ -1,0 +1,206 @@
+"""Federated marginals: count pairs of columns together, fit a graphical model to the noisy sums, draw rows from it.
+
+    statistics ─► bins ─► ask: cliques ─► Σ counts + noise shares ─► select pairs ─► fit ─► tree ─► rows
+
+Every party counts its rows over the same bins, adds its share of integer noise, and only the sum is opened. Everything
+after the sum (which pairs matter, the model, the rows) is post-processing of what was released, so it costs nothing;
+and the sum is the same however the rows are spread over the parties.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from synth.budget import share_of, summed_variance
+from synth.constraints import determined
+from synth.encoding import contingency
+from synth.encoding.bins import BinLimits, Bins, cell_weights, refine
+from synth.encoding.cells import Cells
+from synth.encoding.contingency import Clique
+from synth.encoding.records import Records
+from synth.errors import PlanError, ProtocolError
+from synth.interface import Answer, Array, Arrays, Ask, Synthesizer
+from synth.plan import Plan
+from synth.privacy.events import CountNoise, Event, Unaccounted
+from synth.privacy.noise import NoiseSource
+from synth.statistics import Statistics
+from synth.synthesizers.marginals import possible, schedule
+from synth.synthesizers.marginals.drawing import Drawing
+from synth.synthesizers.marginals.estimates import EXACT, Measurement, measured
+from synth.synthesizers.marginals.evidence import Evidence
+from synth.synthesizers.marginals.settings import MarginalsSettings
+from synth.synthesizers.marginals.tree import Tree
+
+BIN_SIGMAS = 4.0  # rows that a bin should hold, in standard deviations of the noise of one count
+LABEL_SIGMAS = 1.0  # the same for a label with a bin to itself
+
+
+class Marginals(Synthesizer):
+    """The family. `measured` grows by one entry an ask; the tree exists once all have been absorbed."""
+
+    def __init__(self, plan: Plan) -> None:
+        if not isinstance(plan.synthesizer, MarginalsSettings):
+            raise PlanError("the plan's synthesizer is not 'marginals'; build it from its own settings")
+        self.plan, self.settings = plan, plan.synthesizer
+        self.cells = Cells(plan.table, plan.statistics.bins)
+        related = determined(plan.constraints)
+        self.names = [name for name in plan.table.released if name not in related]
+        if len(self.names) < 2:
+            raise PlanError("'marginals' needs two columns that no relation determines; this schema has fewer")
+        self.pairs = schedule.candidate_pairs(self.names, plan.table.target, self.settings.pairs)
+        self.measured: list[tuple[list[Clique], Array]] = []
+        self.statistics: Statistics | None = None
+        self.bins: Bins | None = None
+        self.tree: Tree | None = None
+        self.misfit = float("nan")
+
+    @cached_property
+    def noise(self) -> list[CountNoise] | None:
+        """The noise of every ask; None without privacy."""
+        return schedule.planned_noise(self.plan, self.settings, self.cells.queries, len(self.pairs))
+
+    # Aggregator
+
+    def begin(self, statistics: Statistics, seed: int) -> None:
+        self.statistics = statistics
+        precision = sum(1 / summed_variance(self.plan, event) for event in self.noise or [])
+        sigma = precision**-0.5 if precision else 0.0  # of a count in a table, all asks together
+        limits = BinLimits(self.settings.bins, self.settings.labels, BIN_SIGMAS * sigma, LABEL_SIGMAS * sigma)
+        apart = possible.labels_apart(self.plan.constraints, self.cells)
+        if (target := self.plan.table.target) in self.plan.table.discrete:
+            apart[target] = np.arange(len(self.cells.split(statistics.counts)[target]))  # classes never merge
+        self.bins = refine(self.cells, statistics.counts, statistics.variance**0.5, limits, apart)
+
+    def ask(self, number: int) -> Ask | None:
+        if number >= self.settings.asks:
+            return None
+        cliques = self.pairs if number == 0 else self._selected()[: self.settings.round_pairs]
+        arrays = {"bins": self._bins().of_cell, "cliques": contingency.pack_cliques(cliques)}
+        return Ask(arrays, {"phase": "training", "round": number})
+
+    def absorb(self, answers: Answer | dict[str, Answer]) -> None:
+        counts = answers.arrays.get("counts") if isinstance(answers, Answer) else None
+        cliques = contingency.unpack_cliques(self._asked(len(self.measured)))
+        if counts is None or counts.shape != (contingency.cell_count(cliques, self._sizes()),):
+            raise ProtocolError("counts of the wrong shape came back; the parties run another version")
+        self.measured.append((cliques, np.rint(counts).astype(np.int64)))
+        if len(self.measured) == self.settings.asks:
+            fit = self._evidence().fit(self._selected(), self.settings.iterations)
+            self.tree, self.misfit = fit.tree, fit.misfit
+
+    def sample(self, rows: int, seed: int, where: dict[str, str] | None = None) -> Records:
+        if self.tree is None:
+            raise ProtocolError("rows were asked for before the model was fitted; run the plan to its end first")
+        statistics = self._statistics()
+        weights = cell_weights(self._bins(), statistics.counts, statistics.variance**0.5)
+        drawing = Drawing(self.plan.table, self.plan.constraints, self.names, self._bins(), weights)
+        return drawing.rows(self.tree, rows, np.random.default_rng(seed), where or {})
+
+    def state(self) -> Arrays:
+        if self.statistics is None or self.bins is None:
+            return {}
+        arrays = {f"statistics/{key}": value for key, value in self.statistics.to_arrays().items()}
+        arrays |= {"bins": self.bins.of_cell, "misfit": np.array(self.misfit)}
+        for number, (cliques, counts) in enumerate(self.measured):
+            arrays |= {f"cliques/{number}": contingency.pack_cliques(cliques), f"counts/{number}": counts}
+        if self.tree is not None:
+            arrays["tree/cliques"] = contingency.pack_cliques(self.tree.cliques)
+            arrays["tree/parents"] = np.array(self.tree.parents)
+            arrays |= {f"tree/belief/{n}": belief for n, belief in enumerate(self.tree.beliefs)}
+        return arrays
+
+    def restore(self, state: Arrays) -> None:
+        if not state:
+            return
+        prefix = "statistics/"
+        parts = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+        self.statistics = Statistics.from_arrays(self.plan, parts)
+        self.bins = Bins(self.cells, state["bins"])
+        self.misfit = float(state["misfit"])
+        numbers = range(sum(key.startswith("counts/") for key in state))
+        self.measured = [(contingency.unpack_cliques(state[f"cliques/{n}"]), state[f"counts/{n}"]) for n in numbers]
+        if "tree/cliques" in state:
+            cliques = contingency.unpack_cliques(state["tree/cliques"])
+            beliefs = [state[f"tree/belief/{n}"] for n in range(len(cliques))]
+            self.tree = Tree(cliques, state["tree/parents"].tolist(), beliefs)
+
+    def progress(self) -> tuple[int, int]:
+        return len(self.measured), self.settings.asks
+
+    def losses(self) -> dict[str, float]:
+        """`misfit` is the mean squared error of the model's counts in standard deviations of their noise."""
+        return {} if np.isnan(self.misfit) else {"misfit": self.misfit}
+
+    # Party
+
+    def cost(self, ask: Ask, party: str) -> list[Event]:
+        number, cliques = self._checked(ask)
+        if self.noise is None:
+            return [Unaccounted("exact contingency tables of pairs of columns")]
+        planned = self.noise[number]
+        return [CountNoise(len(cliques), planned.variance, planned.mechanism, planned.trust)]
+
+    def whole_cost(self, party: str) -> list[Event]:
+        return list(self.noise) if self.noise else [Unaccounted("exact contingency tables of pairs of columns")]
+
+    def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+        number, cliques = self._checked(ask)
+        bins = Bins(self.cells, ask.arrays["bins"])
+        sizes = [bins.size(name) for name in self.names]
+        counts = contingency.count(bins.index(data, self.names), sizes, cliques)
+        if self.noise is not None:
+            counts = counts + noise.child("counts").skellam(share_of(self.plan, self.noise[number]), len(counts))
+        return Answer({"counts": counts}, weight=self.plan.share(party)), local
+
+    def _checked(self, ask: Ask) -> tuple[int, list[Clique]]:
+        """The round and the cliques of an ask; refuses what the plan does not contain."""
+        number, packed = ask.options.get("round"), ask.arrays.get("cliques")
+        if type(number) is not int or not 0 <= number < self.settings.asks or packed is None or packed.ndim != 2:
+            raise ProtocolError("an ask names no round of the plan, or no cliques; the aggregator runs another plan")
+        cliques = contingency.unpack_cliques(packed)
+        most = len(self.pairs) if number == 0 else self.settings.round_pairs
+        if not 0 < len(cliques) <= most or not set(cliques) <= set(self.pairs) or "bins" not in ask.arrays:
+            raise ProtocolError("an ask counts other columns, or more, than the plan says; the aggregator runs another")
+        return number, cliques
+
+    # Post-processing of what was released
+
+    def _evidence(self) -> Evidence:
+        bins, statistics = self._bins(), self._statistics()
+        histograms, tables = [], []
+        for number, (name, counts) in enumerate(
+            (name, self.cells.split(statistics.counts)[name]) for name in self.names
+        ):
+            variance = (statistics.variance or EXACT) * bins.fold(name, np.ones(len(counts)))
+            histograms.append(Measurement((number,), bins.fold(name, counts), variance))
+        for number, (cliques, sums) in enumerate(self.measured):
+            noise = summed_variance(self.plan, self.noise[number]) if self.noise else EXACT
+            split = contingency.split(sums, cliques, self._sizes())
+            tables += [measured(clique, table, noise) for clique, table in zip(cliques, split, strict=True)]
+        return Evidence.of(histograms, tables, possible.zeros(self.plan.constraints, bins, self.names))
+
+    def _selected(self) -> list[Clique]:
+        target = self.plan.table.target
+        aim = self.names.index(target) if target in self.names else None
+        return self._evidence().select(aim, self.settings.model_size_mb)
+
+    def _statistics(self) -> Statistics:
+        if self.statistics is None:
+            raise ProtocolError("the model was used before the statistics were known; begin with them")
+        return self.statistics
+
+    def _sizes(self) -> list[int]:
+        return [self._bins().size(name) for name in self.names]
+
+    def _bins(self) -> Bins:
+        if self.bins is None:
+            raise ProtocolError("the model was used before the statistics were known; begin with them")
+        return self.bins
+
+    def _asked(self, number: int) -> Array:
+        ask = self.ask(number)
+        if ask is None:
+            raise ProtocolError("an answer came back to a question that was never asked")
+        return ask.arrays["cliques"]
