@@ -15,6 +15,7 @@ from synth.errors import PlanError, SchemaError
 from synth.schema import Schema, Strict, digest_of
 from synth.synthesizers import Settings
 from synth.synthesizers.ctgan.settings import CtganSettings
+from synth.synthesizers.marginals.settings import MarginalsSettings
 
 Mode = Literal["masked", "ckks", "plain"]
 MIXTURE_ROUNDS = 5  # of Leitner's Algorithm 4.1, faithful profile only
@@ -78,7 +79,9 @@ class Plan(Strict):
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$", description="Name of the run.")
     parties: list[Party] = Field(min_length=1, description="Everybody who takes part, with declared row counts.")
     table: Schema = Field(alias="schema", description="The public schema, inline or as a path beside the plan.")
-    synthesizer: Settings = Field(description="Model family and its settings.")
+    synthesizer: Settings = Field(
+        default_factory=MarginalsSettings, description="Model family and its settings. Default: marginals."
+    )
     privacy: Privacy | Literal["none"] = Field(description="The budget, or the word 'none' for public data only.")
     statistics: StatisticsSettings = Field(default_factory=StatisticsSettings, description="The encoding histogram.")
     secure_sum: SecureSum = Field(default_factory=SecureSum, description="How sums are kept from the aggregator.")
