@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from fedsynth import (
+    commands_evaluate,
     commands_node,
     commands_preflight,
     commands_provision,
@@ -41,6 +42,7 @@ for command in ("install", "run", "status", "logs", "stop", "resume", "fetch", "
 app.command("verify")(commands_verify.verify)
 app.command("simulate")(commands_simulate.simulate)
 app.command("sample")(commands_simulate.sample)
+app.command("evaluate")(commands_evaluate.evaluate)
 
 
 @app.command("version")

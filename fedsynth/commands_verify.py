@@ -39,12 +39,12 @@ def verify(
 
     Exit codes: 0 everything that was checked holds, 2 a file cannot be read, 7 something does not hold.
     """
-    document = _read(certificate)
+    document = read_certificate(certificate)
     evidence = Evidence(
         is_signed=is_signed,
         keys=_keys(keys) if keys else None,
         plan=read_plan(plan) if plan else None,
-        tables={path.name: _sha256(path) for path in table or _beside(certificate, document)},
+        tables={path.name: sha256_of(path) for path in table or _beside(certificate, document)},
     )
     findings = check_certificate(document, evidence)
     console = Console()
@@ -71,7 +71,7 @@ def _report(findings: list[Finding]) -> Table:
     return table
 
 
-def _read(path: Path) -> Certificate:
+def read_certificate(path: Path) -> Certificate:
     try:
         return Certificate.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -96,7 +96,7 @@ def _beside(certificate: Path, document: Certificate) -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,130 @@
+"""`fedsynth evaluate`: is this synthetic table faithful, useful and safe?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from synth.metrics.evaluation import Evaluation
+
+
+def evaluate(
+    real: Annotated[Path, typer.Argument(help="The rows the synthesizer was trained on: CSV, CSV.gz or Parquet.")],
+    synthetic: Annotated[Path, typer.Argument(help="The synthetic table.")],
+    holdout: Annotated[
+        Path | None,
+        typer.Option(help="Real rows the synthesizer never saw; without them risks and usefulness are only estimates."),
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="The schema, or a plan with one. Left out: drafted from the real rows.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="With a drafted schema: the column that models learn to predict.")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="certificate.json of the release, told in words in the report.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for evaluation.json and report.html.")] = Path(
+        "evaluation"
+    ),
+    seed: Annotated[int, typer.Option(help="Same seed, same figures.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print evaluation.json instead of a summary.")] = False,
+) -> None:
+    """Compare a SYNTHETIC table with the REAL one, and write evaluation.json and report.html.
+
+    What it writes holds exact statistics of the real rows: keep it where those rows may be.
+
+    Examples:
+
+      fedsynth evaluate train.csv runs/demo/synthetic.csv --holdout test.csv --schema schema.yaml
+
+      fedsynth evaluate train.csv other-tool.csv --target income --json
+    """
+    from fedsynth import evaluation_files as files
+    from fedsynth.report.subject import Subject, provenance
+    from synth.metrics.evaluate import evaluate as measure
+
+    tables = files.Tables(real, synthetic, holdout)
+    described, origin = files.schema_for(tables, schema, target)
+    promise = files.certified(certificate, synthetic)
+    rows = {role: files.read_rows(path, described) for role, path in tables.roles().items()}
+    with _bar(Console(stderr=True)) as progress:
+        found = measure(rows["real"], rows["synthetic"], described, rows.get("holdout"), seed, progress)
+    listed = files.described(tables, {role: len(table) for role, table in rows.items()})
+    subject = Subject(found, described, provenance(listed, origin, described), *promise)
+    written = files.write_files(subject, out)
+    if as_json:
+        typer.echo(files.as_json(subject), nl=False)
+        return
+    console = Console()
+    if schema is None:
+        console.print(f"Schema: {origin}.", markup=False)
+    show(console, found)
+    console.print("\n".join(f"  {path}" for path in written), markup=False, highlight=False)
+
+
+def show(console: Console, found: Evaluation) -> None:
+    """The headline figures beside what real data would score, and every attack beside its control."""
+    console.print(_scores(found))
+    console.print(_attacks(found))
+    for words in found.samplings:
+        console.print(f"Sampled: {words}.", markup=False, highlight=False)
+
+
+def _scores(found: Evaluation) -> Table:
+    from fedsynth.report.subject import utility_figures
+    from fedsynth.report.words import better, number
+    from synth.metrics.registry import FIDELITY, UTILITY
+
+    table = _table(f"{found.rows_synthetic:,} synthetic rows beside {found.rows_real:,} real ones")
+    for heading in ("figure", "this table", "real data", ""):
+        table.add_column(heading, overflow="fold")
+    useful = utility_figures(found)
+    for fidelity in (metric for metric in FIDELITY if metric.headline):
+        score = found.score(fidelity.name)
+        note = escape(score.omitted) if score.omitted else better(fidelity)
+        table.add_row(fidelity.title, number(score.value), number(score.ceiling), note)
+    for measure in (metric for metric in UTILITY if metric.headline):
+        figure = useful[measure.name]
+        note = escape(figure.omitted) if figure.omitted else better(measure)
+        table.add_row(measure.title, number(figure.synthetic), number(figure.real), note)
+    return table
+
+
+def _attacks(found: Evaluation) -> Table:
+    from fedsynth.report.subject import attack_rate, is_counted
+    from fedsynth.report.words import percent
+    from synth.metrics.registry import METRICS
+
+    table = _table("Attacks: success about people in the data, and about strangers")
+    for heading in ("attack", "success", "strangers", "risk (95 %)", ""):
+        table.add_column(heading, overflow="fold")
+    for risk in (risk for risk in found.risks if not risk.weak_evidence):
+        rate = attack_rate(risk)
+        success = "–" if rate is None else percent(rate.value)
+        null = "–" if risk.null is None else percent(risk.null.value)
+        remains = f"≤ {percent(risk.value.high)}" if is_counted(risk) and risk.value is not None else ""
+        note = "[bold red]worse than its control[/]" if risk.flagged else escape(risk.omitted or "")
+        table.add_row(METRICS[risk.metric].title, success, null, remains, note)
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", expand=False)
+
+
+@contextmanager
+def _bar(console: Console) -> Iterator[Callable[[str, float], None]]:
+    """A bar on a terminal; nothing elsewhere, where it would only fill a log."""
+    columns = (TextColumn("{task.description:<32}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("reading", total=1.0)
+        yield lambda what, share: progress.update(task, description=what, completed=share)
