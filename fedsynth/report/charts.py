@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedsynth.report.lettering import fitted
 from fedsynth.report.markup import Markup, element
 from fedsynth.report.words import number, percent
 from synth.metrics.attacks.risk import Interval
 
 WIDTH = 360.0
-NAME_LETTERS = 17  # that fit beside a bar, wide ones too
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ def bars(rows: Sequence[Bar], says: str) -> Markup:
     for place, row in enumerate(rows):
         y = place * pitch + 3
         parts += [
-            element("g", element("title", row.label), text(left - 6, y + 14, shortened(row.label), anchor="end")),
+            element(
+                "g", element("title", row.label), text(left - 6, y + 14, fitted(row.label, left - 6), anchor="end")
+            ),
             element("rect", x=left, y=y, width=row.real * scale, height=9.0, class_="real"),
             element("rect", x=left, y=y + 10, width=row.synthetic * scale, height=9.0, class_="synthetic"),
             text(WIDTH, y + 14, f"{percent(row.real)} · {percent(row.synthetic)}", anchor="end", class_="quiet"),
@@ -90,14 +92,14 @@ def steps(
 
 def against_real(rows: Sequence[Bar], says: str, chance: float | None = None) -> Markup:
     """One bar from 0 to 1 per row for the synthetic table, crossed by a line where real data gets to."""
-    left, right, pitch, head = 128.0, 84.0, 24.0, 16.0
+    left, right, pitch, head = 142.0, 92.0, 24.0, 22.0
     scale = WIDTH - left - right
     floor = head + len(rows) * pitch
     parts = [_grid(left, scale, head, floor, 1.0, chance)]
     for place, row in enumerate(rows):
         y, real = head + place * pitch + 4, left + row.real * scale
         parts += [
-            text(left - 6, y + 12, row.label, anchor="end"),
+            text(left - 6, y + 12, fitted(row.label, left - 6), anchor="end"),
             element("rect", x=left, y=y, width=row.synthetic * scale, height=15.0, class_="synthetic"),
             element("line", x1=real, x2=real, y1=y - 3, y2=y + 18, class_="real mark"),
             text(WIDTH, y + 12, f"{number(row.synthetic)} · {number(row.real)}", anchor="end", class_="quiet"),
@@ -117,7 +119,7 @@ def intervals(rows: Sequence[Span], says: str) -> Markup:
             left + bound * scale for bound in (row.estimate.low, row.estimate.value, row.estimate.high)
         )
         parts += [
-            element("g", element("title", row.label), text(left - 8, y + 4, shortened(row.label, 22), anchor="end")),
+            element("g", element("title", row.label), text(left - 8, y + 4, fitted(row.label, left - 8), anchor="end")),
             element("line", x1=low, x2=max(high, low + 1), y1=y, y2=y, class_=f"{row.style} whisker"),
             element("circle", cx=middle, cy=y, r=5.0, class_=row.style),
             text(WIDTH, y + 4, percent(row.estimate.value), anchor="end", class_="quiet"),
@@ -145,10 +147,6 @@ def gauge(low: float, high: float, value: float, ceiling: float | None, says: st
 def round_end(largest: float) -> float:
     """The end of a scale that holds `largest`."""
     return next((end for end in (0.02, 0.05, 0.1, 0.2, 0.5) if largest <= end), 1.0)
-
-
-def shortened(label: str, letters: int = NAME_LETTERS) -> str:
-    return label if len(label) <= letters else label[: letters - 1] + "…"
 
 
 def _grid(left: float, width: float, top: float, floor: float, end: float, chance: float | None = None) -> Markup:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedsynth.report.charts import drawing, shortened, text
+from fedsynth.report.charts import drawing, text
+from fedsynth.report.lettering import fitted
 from fedsynth.report.markup import Markup, element
 from fedsynth.report.words import number
 
 CELL = 18.0
 MARGIN = 116.0  # for the names
-LETTERS = 18
 
 Matrix = Sequence[Sequence[float]]
 
@@ -21,8 +21,8 @@ def heatmap(names: Sequence[str], values: Matrix, strongest: float, says: str) -
     parts: list[Markup] = []
     for row, name in enumerate(names):
         y = MARGIN + row * CELL
-        parts.append(text(MARGIN - 5, y + CELL - 5, shortened(name, LETTERS), anchor="end"))
-        parts.append(_upright(MARGIN + (row + 0.72) * CELL, MARGIN - 5, shortened(name, LETTERS)))
+        parts.append(text(MARGIN - 5, y + CELL - 5, fitted(name, MARGIN - 7), anchor="end"))
+        parts.append(_upright(MARGIN + (row + 0.72) * CELL, MARGIN - 5, fitted(name, MARGIN - 7)))
         parts += [_cell(names, row, column, value, y, strongest) for column, value in enumerate(values[row])]
     parts.append(element("rect", x=MARGIN, y=MARGIN, width=side, height=side, class_="frame"))
     return drawing(MARGIN + side + 2, says, *parts, width=MARGIN + side + 2, class_="heat")

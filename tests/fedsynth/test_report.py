@@ -12,12 +12,15 @@ import pandas as pd
 import pytest
 import yaml
 from click.testing import Result
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from fedsynth.cli import app
 from fedsynth.quick_evaluation import quick_evaluation
 from fedsynth.report.charts import Bar, bars
 from fedsynth.report.columns import per_whole_number
+from fedsynth.report.lettering import fitted
 from fedsynth.report.markup import Markup, element
 from fedsynth.report.page import POLICY, page
 from fedsynth.report.subject import Subject, TableFile, provenance
@@ -199,6 +202,15 @@ def test_only_elements_are_markup() -> None:
         == '<b title="a&quot;b">&lt;i&gt;<i>&quot;&amp;&quot;</i></b>'
     )
     assert isinstance(bars([Bar("<", 0.5, 0.5)], "says"), Markup)
+
+
+@given(label=st.text(max_size=60), width=st.floats(20, 200))
+def test_labels_are_shortened_in_the_middle_and_only_if_they_must(label: str, width: float) -> None:
+    short = fitted(label, width)
+    start, ellipsis, end = short.partition("…")
+    assert short == label or (ellipsis and label.startswith(start) and label.endswith(end.rpartition("…")[2]))
+    assert fitted(short, width) == short  # what was shortened fits
+    assert fitted("soil_type_number_12", 90).endswith("12")
 
 
 def test_whole_numbers_are_drawn_as_share_per_number() -> None:
