@@ -17,7 +17,7 @@ def with_column(column: dict[str, Any]) -> dict[str, Any]:
 
 def test_every_kind_is_understood_and_identifiers_are_kept_back() -> None:
     schema = parse_schema(SCHEMA)
-    assert list(schema.columns)[0] == "patient"
+    assert next(iter(schema.columns)) == "patient"
     assert "patient" not in schema.released
     assert set(schema.discrete) == {"sex", "ward", "smoker", "died"}
     assert set(schema.numeric) == {"age", "dose", "admitted"}
