@@ -19,8 +19,9 @@ from synth.metrics.views import column_views, pairs_view
 from synth.schema import Schema
 
 CLASSIFIERS = ("logistic_regression", "gradient_boosting")
-LEFT_OUT = "left out of this quick look; run `fedsynth evaluate`"
-NO_TEST_ROWS = "needs held-out rows (--test); or run `fedsynth evaluate`"
+LEFT_OUT = "left out of this quick look; fedsynth evaluate measures it"
+NO_TEST_ROWS = "needs held-out rows (--test)"
+WEAK = "share_closer_to_real"
 QUICK = tuple(metric for metric in FIDELITY if metric.headline or metric.rows is None)
 """Figures that are too costly for all rows are left out, unless they head the report."""
 
@@ -102,7 +103,7 @@ def _risks(real: Table, synthetic: Table, unseen: Table | None) -> list[Risk]:
     return [
         _copies(real, synthetic, unseen)
         if metric.name == "copies"
-        else Risk(metric=metric.name, value=None, omitted=LEFT_OUT)
+        else Risk(metric=metric.name, value=None, weak_evidence=metric.name == WEAK, omitted=LEFT_OUT)
         for metric in PRIVACY
     ]
 

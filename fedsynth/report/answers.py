@@ -11,6 +11,8 @@ from synth.metrics.evaluation import Evaluation, Score
 from synth.metrics.registry import FIDELITY, METRICS, UTILITY, Metric
 
 ORDER = ("poor", "fair", "good")
+NO_LEAK = "They learned no more about people in the data than about strangers."
+NO_CONTROL = "Rows that the synthesizer never saw (--holdout) are needed for that."
 
 
 def answers(subject: Subject) -> Markup:
@@ -102,28 +104,30 @@ def _safe(subject: Subject) -> Markup:
     strong = [risk for risk in evaluation.risks if not risk.weak_evidence and risk.metric != "pi"]
     judged = [risk for risk in strong if risk.value is not None and risk.null is not None]
     flagged = [METRICS[name].title.lower() for name in evaluation.flagged]
+    tried = f"{len(judged)} of {count(len(strong), 'attack')} could be judged"
     if flagged:
         found = Verdict("poor", "attacks succeed")
         words = f"Attacks learn more about people in the data than about strangers: {', '.join(flagged)}."
-    elif not judged:
-        found = Verdict("unknown", "not judged")
-        words = "No attack could be judged: rows that the synthesizer never saw (--holdout) are needed for that."
+    elif len(judged) < len(strong):
+        found = Verdict("unknown", "not fully tested")
+        words = f"{tried}. {NO_LEAK if judged else NO_CONTROL}"
     else:
         found = Verdict("good", "no attack succeeded")
-        words = (
-            f"{count(len(judged), 'attack')} of {len(strong)} could be judged, and learned no more about people in "
-            "the data than expected about strangers."
-        )
+        words = f"{tried}. {NO_LEAK}"
     return card("Is it safe?", found, paragraph(words), paragraph(_promise(subject), class_="small quiet"))
 
 
 def _promise(subject: Subject) -> str:
+    """What stands behind the table, when attacks that fail prove nothing."""
     if subject.certificate is None:
         return "Attacks that fail prove nothing; only a privacy certificate is a promise, and none was given."
+    if failed := subject.failed:
+        return f"The privacy certificate does NOT hold for this table: {failed[0].what} {failed[0].detail}."
     claim = subject.certificate.claim
     if claim.epsilon is None:
         return "Attacks that fail prove nothing, and the certificate promises no limit (see Privacy certificate)."
+    simulated = ", of a simulation" if subject.certificate.simulated else ""
     return (
-        f"Attacks that fail prove nothing; the promise is the certificate: ε = {number(claim.epsilon)}, "
+        f"Attacks that fail prove nothing; the promise is the certificate{simulated}: ε = {number(claim.epsilon)}, "
         f"δ = {claim.delta:g} (see Privacy certificate)."
     )

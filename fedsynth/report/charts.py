@@ -14,6 +14,7 @@ from fedsynth.report.words import number, percent
 from synth.metrics.attacks.risk import Interval
 
 WIDTH = 360.0
+LARGEST = 1.4  # pixels a unit: a small drawing in a wide card does not become a poster
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,15 @@ class Span:
 
 
 def drawing(height: float, says: str, *parts: Markup, width: float = WIDTH, class_: str = "chart") -> Markup:
-    return element("svg", *parts, viewBox=f"0 0 {width:g} {height:g}", role="img", aria_label=says, class_=class_)
+    return element(
+        "svg",
+        *parts,
+        viewBox=f"0 0 {width:g} {height:g}",
+        style=f"max-width: {LARGEST * width:g}px",
+        role="img",
+        aria_label=says,
+        class_=class_,
+    )
 
 
 def text(x: float, y: float, content: str, *, anchor: str = "start", class_: str | None = None) -> Markup:

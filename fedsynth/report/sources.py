@@ -27,10 +27,19 @@ def certificate(subject: Subject) -> Markup:
     return section(
         "certificate",
         title,
+        _does_not_hold(subject),
         paragraph(promise(found)),
         paragraph(f"What could be checked of it (run {found.run}, profile {found.profile}):"),
         table(["what", "", "detail"], rows),
     )
+
+
+def _does_not_hold(subject: Subject) -> Markup | None:
+    """Before the promise, because nobody may rely on it."""
+    if not subject.failed:
+        return None
+    words = "; ".join(f"{finding.what}: {finding.detail}" for finding in subject.failed)
+    return element("div", paragraph(f"This certificate does NOT hold for this table. {words}."), class_="notice")
 
 
 def all_figures(evaluation: Evaluation) -> Markup:

@@ -56,6 +56,11 @@ class Subject:
     certificate: Certificate | None = None
     findings: tuple[Finding, ...] = ()  # what checking the certificate found
 
+    @property
+    def failed(self) -> list[Finding]:
+        """What of the certificate does not hold for this table."""
+        return [finding for finding in self.findings if finding.holds is False]
+
 
 @dataclass(frozen=True)
 class UtilityFigure:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from fedsynth.cli import app
+from fedsynth.evaluation_files import certified
 from fedsynth.quick_evaluation import quick_evaluation
 from fedsynth.report.charts import Bar, bars
 from fedsynth.report.columns import per_whole_number
@@ -24,6 +25,7 @@ from fedsynth.report.lettering import fitted
 from fedsynth.report.markup import Markup, element
 from fedsynth.report.page import POLICY, page
 from fedsynth.report.subject import Subject, TableFile, provenance
+from synth.certificate import Certificate, Claim
 from synth.errors import DataError, InputError
 from synth.metrics.evaluation import Evaluation
 from synth.metrics.registry import METRICS
@@ -289,6 +291,56 @@ def test_tables_that_cannot_be_compared_are_refused_with_the_reason(spoil: Any, 
     assert isinstance(result.exception, InputError | DataError)
     assert said in str(result.exception)
     assert not (tmp_path / "out").exists()
+
+
+def certificate_for(table_digest: str) -> Certificate:
+    """Signed by nobody, so it never holds; but it may be about the right table."""
+    return Certificate(
+        run="run",
+        plan_digest="0",
+        schema_digest="0",
+        profile="rigorous",
+        code_version="0",
+        secure_sum={"minimum_parties": 2},
+        noise="Every party added all the noise itself.",
+        sampling="No row sampling.",
+        claim=Claim(epsilon=1.5, nominal_epsilon=1.5, delta=1e-5, method="pld"),
+        simulated=False,
+        table_sha256={"synthetic.csv": table_digest},
+        statements=[],
+    )
+
+
+def test_a_certificate_is_told_in_words_and_held_against_the_table(folder: Path, html: str) -> None:
+    assert "No certificate was given" in html
+    document = json.loads((folder / "out" / "evaluation.json").read_text())
+    found, schema = Evaluation.model_validate(document["evaluation"]), Schema.model_validate(SCHEMA)
+    (folder / "certificate.json").write_text(certificate_for("0" * 64).model_dump_json())
+    promise = certified(folder / "certificate.json", folder / "synthetic.csv")
+    text = assert_sound(page(Subject(found, schema, provenance([], "of this test", schema), *promise))).text
+    assert "changes the odds by a factor of at most e^1.5" in text
+    assert text.count("does NOT hold for this table") == 2  # beside the headline, and before the promise
+    assert "is not what was certified" in text
+    promise = (certificate_for("0" * 64), ())
+    text = assert_sound(page(Subject(found, schema, provenance([], "of this test", schema), *promise))).text
+    assert "the promise is the certificate: ε = 1.50" in text
+    assert "does NOT hold" not in text
+
+
+def test_an_unreadable_certificate_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "certificate.json").write_text("{}")
+    options = ("--certificate", str(tmp_path / "certificate.json"))
+    result = evaluated(tmp_path, *options, real=table(10), synthetic=table(10))
+    assert isinstance(result.exception, InputError)
+    assert "is not a certificate" in str(result.exception)
+
+
+def test_a_quick_look_is_never_called_safe() -> None:
+    schema = Schema.model_validate(SCHEMA)
+    text = assert_sound(quick_page(schema, table(60, seed=1), table(60, seed=2), table(60, seed=3))).text
+    assert "1 of 7 attacks could be judged" in text
+    assert "not fully tested" in text
+    assert "no attack succeeded" not in text
 
 
 def test_a_target_beside_a_schema_file_is_refused(tmp_path: Path) -> None:
