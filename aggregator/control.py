@@ -17,7 +17,6 @@ from typing import Any
 
 import httpx
 from cryptography.hazmat.primitives import serialization
-from flwr.cli.build import build_fab_from_disk
 from flwr.common.serde import user_config_to_proto
 from flwr.proto.control_pb2 import (
     ListNodesRequest,
@@ -79,6 +78,8 @@ class Control:
 
     def submit(self, plan: dict[str, Any], label: Path = LABEL) -> dict[str, Any]:
         """Start (or take up again) a run of a plan."""
+        from flwr.cli.build import build_fab_from_disk  # Flower's whole command line; status does not need it
+
         parsed = parse_plan(plan)
         content = build_fab_from_disk(label)
         text = json.dumps(parsed.model_dump(mode="json", by_alias=True))

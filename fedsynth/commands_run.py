@@ -219,7 +219,7 @@ def _start(plan: Plan, wait: bool, aggregator: Any, as_json: bool) -> None:
     with ConsoleWatch(Console(stderr=as_json, quiet=as_json), "ε") as watch:
         for progress in aggregator.watch(word["digest"], word["flower_run"]):
             if progress["stage"] != last.get("stage"):
-                watch.stage(f"{progress['stage']} ({progress['online']} of {len(plan.parties)} parties connected)")
+                watch.stage(progress["stage"])
             if progress["round"] != last.get("round") and progress["rounds"]:
                 watch.round(progress["round"], progress["rounds"], progress["losses"], progress["epsilon"])
             last = progress

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from pyhelm3 import errors as helm_errors
 from fedsynth.cluster.errors import ClusterError, NotInstalled, Unreachable
 
 T = TypeVar("T")
+logging.getLogger("pyhelm3").setLevel(logging.ERROR)  # it warns of what we tell in our own words
 
 
 class Releases:
@@ -51,7 +53,8 @@ def _told(what: str, work: Coroutine[Any, Any, T]) -> T:
     except helm_errors.CommandCancelledError:
         raise ClusterError(f"cannot {what}: helm was interrupted; run the command again") from None
     except helm_errors.Error as error:
-        text = " ".join(str(error).split()).removeprefix("Error: ")
+        lines = list(dict.fromkeys(line.removeprefix("Error: ") for line in str(error).splitlines() if line.strip()))
+        text = " ".join(lines)
         raise ClusterError(f"cannot {what}: {text}") from None
     except FileNotFoundError:
         raise ClusterError(f"cannot {what}: helm is not on PATH; install Helm 3.8 or newer") from None

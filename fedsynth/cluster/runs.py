@@ -21,6 +21,7 @@ from synth.plan import Plan
 ENDED = ("finished", "failed", "interrupted", "stopped")
 SUBMIT_SECONDS = 180.0
 POLL_SECONDS = 2.0
+SILENCE_SECONDS = 60.0  # of a run, before Flower is asked about it
 
 
 class Aggregator:
@@ -82,20 +83,36 @@ class Aggregator:
             time.sleep(1)
         raise ClusterError(f"job {job} did not end within {SUBMIT_SECONDS:.0f} s; see `kubectl describe job {job}`")
 
+    def progress(self, digest: str) -> dict[str, Any] | None:
+        """A run's own report, read as a file: starting Python in the pod at every look would slow the run down."""
+        path = f"/var/lib/fedsynth/runs/{digest}/progress.json"
+        try:
+            found: dict[str, Any] = json.loads(self.cluster.run_in(self.pod(), "run", ["cat", path]))
+        except ClusterError:  # not begun, or the pod restarts
+            return None
+        return found
+
     def watch(self, digest: str, flower_run: str) -> Iterator[dict[str, Any]]:
         """The run's progress, again and again, until it ends. A pod that restarts is waited for."""
+        changed, last = time.monotonic(), None
         while True:
-            try:
-                status = self.status()
-            except Stuck:
-                time.sleep(POLL_SECONDS)
-                continue
-            runs = [run for run in status["runs"] if run["digest"] == digest and run["flower_run"] == flower_run]
-            if runs:
-                yield runs[0] | {"online": sum(node["online"] for node in status["nodes"])}
-                if runs[0]["state"] in ENDED:
+            progress = self.progress(digest)
+            if progress != last:
+                changed, last = time.monotonic(), progress
+            elif time.monotonic() - changed > SILENCE_SECONDS:  # ask Flower whether it is still alive
+                changed = time.monotonic()
+                progress = self._as_flower_sees_it(digest) or progress
+            if progress is not None and progress["flower_run"] == flower_run:
+                yield progress
+                if progress["state"] in ENDED:
                     return
             time.sleep(POLL_SECONDS)
+
+    def _as_flower_sees_it(self, digest: str) -> dict[str, Any] | None:
+        try:
+            return next((run for run in self.status()["runs"] if run["digest"] == digest), None)
+        except ClusterError:
+            return None
 
     def fetch(self, name: str, out: Path) -> list[Path]:
         """Unpack a run's release into a folder."""

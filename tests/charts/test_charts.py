@@ -65,6 +65,16 @@ def test_pods_have_no_api_token_and_say_what_they_need(chart: str, values: Path)
             assert "memory" in container["resources"]["limits"]
 
 
+@each_case
+def test_ports_name_their_protocol(chart: str, values: Path) -> None:
+    """Helm 4 applies on the server's side, where Kubernetes 1.20 knows no default for it."""
+    manifests = rendered(chart, values)
+    services = [port for each in manifests if each["kind"] == "Service" for port in each["spec"]["ports"]]
+    containers = [container for pod in pod_specs(manifests) for container in pod["containers"]]
+    for port in services + [port for container in containers for port in container.get("ports", [])]:
+        assert port["protocol"] == "TCP"
+
+
 @each_chart
 def test_no_template_bypasses_the_image_pin(chart: str) -> None:
     """Every image in every template comes from the one helper that knows digest and tag."""
