@@ -6,6 +6,7 @@ ended without a release.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from enum import StrEnum
 from pathlib import Path
@@ -65,7 +66,10 @@ def install(
     cluster = Cluster(namespace, context)
     cluster.ensure_namespace()
     if (kit / "secrets.yaml").exists():
-        cluster.apply((kit / "secrets.yaml").read_text())
+        secrets = (kit / "secrets.yaml").read_text()
+        cluster.apply(secrets)
+        digest = hashlib.sha256(secrets.encode()).hexdigest()  # new keys or certificates: new pods
+        layers.append({"pod": {"annotations": {"checksum/secrets": digest}}})
     revision = Releases(namespace, context).install(name, folder, layers, wait_seconds)
     _say(
         {"release": name, "namespace": namespace, "revision": revision},
