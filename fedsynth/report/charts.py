@@ -14,7 +14,7 @@ from fedsynth.report.words import number, percent
 from synth.metrics.attacks.risk import Interval
 
 WIDTH = 360.0
-LARGEST = 1.4  # pixels a unit: a small drawing in a wide card does not become a poster
+LARGEST, SMALLEST = 1.4, 0.6  # pixels a unit: neither a poster in a wide card nor illegible on a telephone
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,12 @@ class Span:
 
 
 def drawing(height: float, says: str, *parts: Markup, width: float = WIDTH, class_: str = "chart") -> Markup:
+    """Larger drawings than the window shrink, and scroll where their words would become too small."""
     return element(
         "svg",
         *parts,
         viewBox=f"0 0 {width:g} {height:g}",
-        style=f"max-width: {LARGEST * width:g}px",
+        style=f"max-width: {LARGEST * width:g}px; min-width: {SMALLEST * width:g}px",
         role="img",
         aria_label=says,
         class_=class_,
@@ -53,7 +54,7 @@ def text(x: float, y: float, content: str, *, anchor: str = "start", class_: str
 
 def bars(rows: Sequence[Bar], says: str) -> Markup:
     """Pairs of horizontal bars, scaled to the longest, each pair with its two shares."""
-    left, right, pitch = 128.0, 104.0, 26.0
+    left, right, pitch = 122.0, 116.0, 26.0
     longest = max([max(row.real, row.synthetic) for row in rows] + [1e-9])
     scale = (WIDTH - left - right) / longest
     parts: list[Markup] = []

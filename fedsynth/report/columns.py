@@ -10,10 +10,11 @@ from fedsynth.report.markup import Content, Markup, table
 from fedsynth.report.parts import card, grid, legend, paragraph, section
 from fedsynth.report.subject import Subject
 from fedsynth.report.words import number, percent, position
-from synth.metrics.evaluation import ColumnView
-from synth.schema import Integer, NumericColumn, Schema
+from synth.metrics.evaluation import ColumnView, Summary
+from synth.schema import Datetime, Integer, NumericColumn, Schema
 
 MOST_BARS = 12
+DAY_SECONDS = 86_400
 WORST = 3
 
 
@@ -64,9 +65,18 @@ def _numbers(view: ColumnView, column: NumericColumn, says: str) -> tuple[Conten
     edges, real, synthetic = view.edges or [], view.real, view.synthetic
     if isinstance(column, Integer):
         edges, real, synthetic = per_whole_number(edges, real, synthetic)
-    low, high = (view.edges or [0.0, 1.0])[0], (view.edges or [0.0, 1.0])[-1]
-    ticks = [position(value, column) for value in (low, _middle(low, high, column), high)]
-    return (steps(edges, real, synthetic, ticks, says), _summary(view, column))
+    return (steps(edges, real, synthetic, _ticks(view.edges or [0.0, 1.0], column), says), _summary(view, column))
+
+
+def _ticks(edges: Sequence[float], column: NumericColumn) -> list[str]:
+    """Texts for the left end, the middle and the right end; a constant has one."""
+    low, high = edges[0], edges[-1]
+    middle = (low + high) / 2
+    if isinstance(column, Integer):
+        low, middle, high = math.ceil(low), round(middle), math.floor(high)
+    if low >= high:
+        return ["", position(middle, column), ""]
+    return [position(value, column) for value in (low, middle, high)]
 
 
 def per_whole_number(
@@ -85,22 +95,19 @@ def per_whole_number(
     )
 
 
-def _middle(low: float, high: float, column: NumericColumn) -> float:
-    middle = (low + high) / 2
-    return round(middle) if isinstance(column, Integer) else middle
-
-
 def _summary(view: ColumnView, column: NumericColumn) -> Markup:
-    rows: list[list[Content]] = []
-    for which, summary, empty in (
-        ("real", view.real_summary, view.real_empty),
-        ("synthetic", view.synthetic_summary, view.synthetic_empty),
-    ):
-        if summary is None:
-            rows.append([which, "all empty", "", "", percent(empty)])
-            continue
-        spread = summary.deviation / 86_400 if column.kind == "datetime" else summary.deviation
-        unit = " days" if column.kind == "datetime" else ""
-        middle = [position(value, column) for value in (summary.mean, summary.median)]
-        rows.append([which, *middle, number(spread) + unit, percent(empty)])
-    return table(["", "mean", "median", "spread", "empty"], rows, class_="numbers")
+    left, right = _described(view.real_summary, column), _described(view.synthetic_summary, column)
+    rows: list[list[Content]] = [[name, left[name], right[name]] for name in left]
+    rows.append(["empty cells", percent(view.real_empty), percent(view.synthetic_empty)])
+    return table(["", "real", "synthetic"], rows, class_="numbers")
+
+
+def _described(summary: Summary | None, column: NumericColumn) -> dict[str, str]:
+    if summary is None:
+        return dict.fromkeys(("mean", "median", "spread"), "–")
+    is_time = isinstance(column, Datetime)
+    return {
+        "mean": position(summary.mean, column),
+        "median": position(summary.median, column),
+        "spread": f"{number(summary.deviation / DAY_SECONDS)} days" if is_time else number(summary.deviation),
+    }

@@ -59,7 +59,6 @@ line.grid {{ stroke: var(--line); stroke-width: 1; }}
 .plus {{ fill: var(--real); }} .minus {{ fill: var(--synthetic); }}
 .frame {{ fill: none; stroke: var(--line); }}
 .scroll {{ overflow-x: auto; }}
-.scroll svg.heat {{ min-width: 340px; }}
 table {{ border-collapse: collapse; width: 100%; font-size: 0.9rem; }}
 th, td {{ text-align: left; vertical-align: top; padding: 6px 10px 6px 0; border-bottom: 1px solid var(--line); }}
 th[scope=row] {{ font-weight: 550; }}
@@ -89,6 +88,6 @@ code {{ font: 0.85em ui-monospace, monospace; overflow-wrap: anywhere; }}
   tr {{ break-inside: avoid; }}
   .grid {{ grid-template-columns: repeat(2, 1fr); }}
   .scroll {{ overflow: visible; }}
-  .scroll svg.heat {{ min-width: 0; }}
+  svg.heat {{ min-width: 0 !important; }}
 }}
 """

@@ -75,6 +75,8 @@ def gap(metric: Metric, value: float, ceiling: float) -> float | None:
     """How much farther from the ideal than real data, as a share of the range. None: the range has no end."""
     if metric.low is None or metric.high is None:
         return None
+    if metric.name == "detection_auroc":  # below chance is chance, with some luck
+        value, ceiling = max(value, metric.ideal), max(ceiling, metric.ideal)
     span = max(abs(metric.high - metric.ideal), abs(metric.ideal - metric.low))
     return max(0.0, abs(value - metric.ideal) - abs(ceiling - metric.ideal)) / span
 

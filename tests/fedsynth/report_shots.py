@@ -34,7 +34,7 @@ LONG = {
     "WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW": {"kind": "categorical", "categories": ["W" * 40, "7"]},
 }
 
-# Runs inside the page: what sticks out of the window, and which words are cut off by their drawing.
+# Runs inside the page: what sticks out of the window, which words their drawing cuts off, what must be scrolled.
 PROBE = """
 const sticking = document.documentElement.scrollWidth - window.innerWidth;
 const cut = [...document.querySelectorAll('svg text')].filter(words => {
@@ -42,7 +42,9 @@ const cut = [...document.querySelectorAll('svg text')].filter(words => {
   return box.left < drawing.left - 1 || box.right > drawing.right + 1 || box.top < drawing.top - 1
     || box.bottom > drawing.bottom + 1;
 }).map(words => words.textContent);
-parent.document.body.dataset.found = JSON.stringify({width: window.innerWidth, sticking, cut});
+const scrolled = [...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth + 1)
+  .map(box => box.textContent.slice(0, 60));
+parent.document.body.dataset.found = JSON.stringify({width: window.innerWidth, sticking, cut, scrolled});
 """
 
 
@@ -86,7 +88,7 @@ def probed(report: str, width: int, profile: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("width", [DESK, 768, TELEPHONE, 320])
 def test_nothing_sticks_out_and_no_word_is_cut(report: str, width: int, tmp_path: Path) -> None:
-    assert probed(report, width, tmp_path) == {"width": width, "sticking": 0, "cut": []}
+    assert probed(report, width, tmp_path) == {"width": width, "sticking": 0, "cut": [], "scrolled": []}
 
 
 def test_light_dark_and_telephone_are_drawn(report: str, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from fedsynth.report.lettering import fitted
 from fedsynth.report.markup import Markup, element
 from fedsynth.report.page import POLICY, page
 from fedsynth.report.subject import Subject, TableFile, provenance
+from fedsynth.report.words import verdict
 from synth.certificate import Certificate, Claim
 from synth.errors import DataError, InputError
 from synth.metrics.evaluation import Evaluation
@@ -204,6 +205,27 @@ def test_only_elements_are_markup() -> None:
         == '<b title="a&quot;b">&lt;i&gt;<i>&quot;&amp;&quot;</i></b>'
     )
     assert isinstance(bars([Bar("<", 0.5, 0.5)], "says"), Markup)
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "ceiling", "tone"),
+    [
+        ("tvd_one_way", 0.05, 0.04, "good"),
+        ("tvd_one_way", 0.10, 0.04, "fair"),
+        ("tvd_one_way", 0.20, 0.04, "poor"),
+        ("association_kept", 0.80, 0.81, "good"),
+        ("association_kept", 0.30, 0.81, "poor"),
+        ("detection_auroc", 0.43, 0.50, "good"),  # below chance is no better at telling apart
+        ("detection_auroc", 0.90, 0.50, "poor"),
+        ("wd", 0.10, 0.01, "unknown"),  # has no upper end
+        ("jsd", None, None, "unknown"),
+        ("jsd", 0.10, None, "unknown"),
+    ],
+)
+def test_figures_are_judged_by_their_distance_to_real_data(
+    metric: str, value: float | None, ceiling: float | None, tone: str
+) -> None:
+    assert verdict(METRICS[metric], value, ceiling).tone == tone
 
 
 @given(label=st.text(max_size=60), width=st.floats(20, 200))
