@@ -32,28 +32,10 @@ PUBLISHED = {  # Leitner 2023, tables 5.5, 5.7 and 5.8
     "thesis DP-Fed-CTGAN (ε not sound)": (0.7526, 0.3038, 0.0509),
     "thesis Fed-CTGAN (no DP)": (0.8486, 0.0540, 0.0140),
 }
-WITHOUT_PRIVACY: dict[str, Any] = {
-    "name": "ctgan",
-    "rounds": 20,
-    "steps_per_round": 120,
-    "sample_rate": 0.046,
-    "averaging": 0.5,
-    "generator": {"noise_width": 128, "width": 256, "learning_rate": 5e-4},
-    "discriminator": {
-        "width": 256,
-        "dropout": 0.5,
-        "learning_rate": 5e-4,
-        "loss": "wasserstein",
-        "pac": 10,
-        "steps_per_generator_step": 3,
-    },
-}
 
 
 def plan_content(private: bool, quick: bool) -> dict[str, Any]:
-    content = read_plan_content(EXAMPLES / "adult.yaml")
-    if not private:
-        content |= {"privacy": "none", "synthesizer": WITHOUT_PRIVACY}
+    content = read_plan_content(EXAMPLES / ("adult-ctgan.yaml" if private else "adult-fed-ctgan.yaml"))
     if quick:
         content["synthesizer"] = content["synthesizer"] | {"rounds": 2, "steps_per_round": 3}
     return content
@@ -82,7 +64,7 @@ def scores(plan: Plan, synthetic: pd.DataFrame, seed: int) -> dict[str, Any]:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--quick", action="store_true", help="a few steps and one seed: does it run?")
-    options.add_argument("--no-dp", action="store_true", help="Fed-CTGAN: Wasserstein, pac 10, no noise")
+    options.add_argument("--no-dp", action="store_true", help="Fed-CTGAN: no noise, no clipping")
     options.add_argument("--seeds", type=int, default=3)
     chosen = options.parse_args()
     content = plan_content(not chosen.no_dp, chosen.quick)

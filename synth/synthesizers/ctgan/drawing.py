@@ -26,7 +26,9 @@ from synth.encoding.scales import Floats
 from synth.synthesizers.ctgan.conditions import Conditions
 from synth.synthesizers.ctgan.networks import Discriminator, Generator, drawn
 
-CHUNK = 10_000  # rows made at once
+CHUNK = 10_000  # candidates made at once
+BLOCK = 50_000  # rows chosen at once, which bounds memory
+FEWEST_CANDIDATES = 5_000  # from which even a handful of rows is chosen
 LARGEST_SCORE = 6.0  # no candidate is preferred by more than e to this power
 RAKING_ROUNDS = 20
 REFERENCE_ROWS = 20_000
@@ -50,23 +52,24 @@ class Drawing:
     def sample(self, rows: int, seed: int, codes: Mapping[str, int]) -> Records:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(seed)
-            records = self._made(rows, codes)
+            blocks = [self._made(min(BLOCK, rows - start), codes) for start in range(0, rows, BLOCK)]
+        records = Records.concat(blocks)
         if not self.fitted:
             return records
-        reference = self._reference if codes else records
+        reference = self._reference if codes or rows < REFERENCE_ROWS else records
         return fit_numbers(records, reference, self.cells, self.probabilities, np.random.default_rng(seed))
 
     @cached_property
     def _reference(self) -> Records:
-        """Unconditional rows that say how far the generator's numbers are off, for draws under conditions."""
+        """Unconditional rows that say how far the generator's numbers are off, for few rows and those of a kind."""
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
             return self._made(REFERENCE_ROWS, {})
 
     def _made(self, rows: int, codes: Mapping[str, int]) -> Records:
-        matrix, score = self._candidates(rows * self.candidates, codes)
         if self.candidates == 1:
-            return self.features.decode(matrix.numpy())
+            return self.features.decode(self._candidates(rows, codes)[0].numpy())
+        matrix, score = self._candidates(max(rows * self.candidates, FEWEST_CANDIDATES), codes)
         weights = np.exp(score.double().numpy()) if self.scored else np.ones(len(matrix))
         if self.fitted and not codes:
             labels = {s.column: matrix[:, s.slice].argmax(1).numpy() for s in self.features.discrete_spans}

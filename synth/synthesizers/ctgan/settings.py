@@ -61,6 +61,9 @@ class CtganSettings(Strict):
     discriminator: DiscriminatorSettings = Field(
         default_factory=DiscriminatorSettings, description="The discriminator."
     )
+    momentum: float = Field(
+        0.0, ge=0, lt=1, description="Adam's first beta, both networks; the less of it, the less old noise is kept."
+    )
     weight_decay: float = Field(0.0, ge=0, description="Adam's L2 penalty, both networks.")
     averaging: float = Field(
         0.8, ge=0, lt=1, description="Memory of the running average over rounds that rows are drawn from; 0: the last."
@@ -102,6 +105,7 @@ PUBLISHED: dict[str, Any] = {
         "warm_start_steps": 0,
     },
     "discriminator": {"width": 256, "dropout": 0.5, "learning_rate": 2e-4, "l2_clip_norm": 1.0},
+    "momentum": 0.5,
     "weight_decay": 1e-5,
     "averaging": 0.0,
     "candidates": 1,

@@ -128,7 +128,7 @@ class Ctgan(Synthesizer):
 
     def losses(self) -> dict[str, float]:
         """How the latest networks judge fresh made-up rows."""
-        networks = self._networks(self.weights)
+        networks = Networks.loaded(self.settings, self.features, self.weights)
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(self.absorbed)
             asked = self.conditions.draw(self.settings.discriminator.fake_batch)
@@ -146,13 +146,12 @@ class Ctgan(Synthesizer):
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         steps = self.schedule.steps(self.schedule.checked(ask))
         features = Features.from_arrays(self.plan.table, ask.arrays)
-        networks = Networks.of(self.settings, features)
-        networks.load(ask.arrays)
+        networks = Networks.loaded(self.settings, features, ask.arrays)
         before = networks.to_arrays()
         if steps:
             local = local if "encoding_seed" in local else local | {"encoding_seed": noise.child("modes").uint64(1)}
             rows = self._encode(party, data, features, int(local["encoding_seed"][0]))
-            conditions = self._conditions(features, _frequencies(ask))
+            conditions = self._conditions(features, _frequencies(ask, features))
             training = LocalTraining(self.schedule, features, conditions, rows, party)
             local = training.run(networks, steps, local, noise)
         share = self._share(ask, party)
@@ -192,14 +191,8 @@ class Ctgan(Synthesizer):
             shares[span.start] = torch.from_numpy(np.maximum(released, RAREST)).float()
         return shares
 
-    def _networks(self, arrays: Arrays) -> Networks:
-        with torch.random.fork_rng(devices=[]):  # initial weights are overwritten; the caller's randomness is not
-            networks = Networks.of(self.settings, self.features)
-        networks.load(arrays)
-        return networks
-
     def _drawing(self) -> Drawing:
-        networks = self._networks(self.average)
+        networks = Networks.loaded(self.settings, self.features, self.average)
         if self.settings.averaging:
             settle_batch_norm(networks.generator, self.conditions)
         critic, fitted = self.settings.discriminator, not self.schedule.faithful
@@ -242,5 +235,11 @@ class Ctgan(Synthesizer):
         return share
 
 
-def _frequencies(ask: Ask) -> dict[str, Floats]:
-    return {k.removeprefix(FREQUENCIES): v for k, v in ask.arrays.items() if k.startswith(FREQUENCIES)}
+def _frequencies(ask: Ask, features: Features) -> dict[str, Floats]:
+    found = {}
+    for span in features.discrete_spans:
+        frequencies = ask.arrays.get(FREQUENCIES + span.column)
+        if frequencies is None or frequencies.shape != (span.width,):
+            raise ProtocolError(f"the ask lacks the released frequencies of column '{span.column}'")
+        found[span.column] = frequencies
+    return found

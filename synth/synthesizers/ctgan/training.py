@@ -32,7 +32,7 @@ from synth.synthesizers.ctgan.steps import (
 )
 from synth.synthesizers.ctgan.weights import DISCRIMINATOR, GENERATOR, Networks, load_moments, moments_to_arrays
 
-BETAS = (0.5, 0.9)
+SECOND_BETA = 0.9  # Adam's, as published
 
 
 @dataclass
@@ -128,4 +128,5 @@ class SampledBatches:
 
 
 def _adam(module: torch.nn.Module, learning_rate: float, settings: CtganSettings) -> Adam:
-    return Adam(module.parameters(), learning_rate, betas=BETAS, weight_decay=settings.weight_decay)
+    betas = (settings.momentum, SECOND_BETA)
+    return Adam(module.parameters(), learning_rate, betas=betas, weight_decay=settings.weight_decay)

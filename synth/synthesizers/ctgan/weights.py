@@ -37,6 +37,14 @@ class Networks:
             Discriminator(width=d.width, dropout=d.dropout, pac=d.pac, **widths),
         )
 
+    @classmethod
+    def loaded(cls, settings: CtganSettings, features: Features, arrays: Arrays) -> Networks:
+        """The networks with these weights; torch's generator is left as it was."""
+        with torch.random.fork_rng(devices=[]):
+            networks = cls.of(settings, features)
+        networks.load(arrays)
+        return networks
+
     def to_arrays(self) -> Arrays:
         return to_arrays(GENERATOR, self.generator) | to_arrays(DISCRIMINATOR, self.discriminator)
 
