@@ -43,7 +43,9 @@ def simulate(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run in --out.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run left in --out.")] = False,
-    evaluate: Annotated[bool, typer.Option(help="Compare the table with the real rows in report.json.")] = True,
+    evaluate: Annotated[
+        bool, typer.Option(help="Compare the table with the real rows: report.json, report.html.")
+    ] = True,
 ) -> None:
     """Run a whole federation on this machine: every party a process of its own, the code that clusters run.
 

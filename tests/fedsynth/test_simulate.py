@@ -113,6 +113,7 @@ def test_a_partitioned_table_runs_and_its_parts_are_removed(place: Path) -> None
     result = CliRunner().invoke(app, [*arguments, "--parties", "2", "--out", str(out), "--seed", "1"])
     assert result.exit_code == 0, result.output
     assert json.loads((out / "report.json").read_text())["fidelity"]["jsd"] < 1
+    assert "is the certified one" in (out / "report.html").read_text()
     assert not list(out.rglob("rows.csv"))
     again = CliRunner().invoke(app, [*arguments, "--parties", "2", "--out", str(out)])
     assert isinstance(again.exception, InputError)
