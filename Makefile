@@ -23,12 +23,20 @@ postgresql:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
 	  { $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends postgresql; }
 
+# A browser for the pictures of report.html; installed only where it is missing.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  { $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends chromium; }
+
 demo: setup  ## Three parties make a synthetic census table together (under 5 minutes)
 	$(BIN)/fedsynth simulate examples/adult.yaml --data examples/data/adult-train.csv.gz --partition iid \
 	  --test examples/data/adult-test.csv.gz --out runs/demo --seed 1 --overwrite
 
-test: setup postgresql check  ## Everything a change must pass, without a cluster
-	$(BIN)/pytest -n 2 -m "not kind"
+test: setup postgresql chromium check  ## Everything a change must pass, without a cluster
+	$(BIN)/pytest -n 2 -m "not kind" tests tests/fedsynth/report_shots.py
+
+report-shots: setup chromium  ## report.html in a browser: light, dark, telephone, A4 (pictures in runs/report-shots)
+	$(BIN)/pytest tests/fedsynth/report_shots.py
 
 check: setup  ## Style, types and layers
 	$(BIN)/ruff check .
@@ -50,4 +58,4 @@ bench-marginals: setup  ## Adult, credit default, obesity: quality of `marginals
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup postgresql demo test check bench-ctgan bench-dpsgd bench-secure-sum bench-party bench-marginals clean
+.PHONY: help setup postgresql chromium report-shots demo test check bench-ctgan bench-dpsgd bench-secure-sum bench-party bench-marginals clean
