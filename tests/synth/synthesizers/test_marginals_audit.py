@@ -2,8 +2,8 @@
 
 The strongest attacker: knows all rows but one and looks at the opened sums, of which the synthetic table is a function.
 Whether a canary row was there changes one cell of every histogram and of every table by one, so the best test adds
-those cells up, weighted by precision. With distributed noise near Gaussian, the attack's error rates bound μ of Gaussian
-DP from below, and μ gives ε (Nasr et al., USENIX Security 2023). The bound must stay under the claim with the noise as
+those cells up, weighted by precision. With distributed noise near Gaussian, the attack's error rates bound μ of
+Gaussian DP from below, and μ gives ε (Nasr et al., USENIX Security 2023). The bound must stay under the claim with the noise as
 it is, and go beyond it with half the noise: an audit that could not fail would prove nothing.
 """
 
