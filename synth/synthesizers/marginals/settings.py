@@ -24,13 +24,13 @@ class MarginalsSettings(Strict):
         "schema's order, as far as this number goes.",
     )
     rounds: int = Field(
-        0,
+        1,
         ge=0,
         le=20,
-        description="Further rounds after the one over all pairs, each counting again the pairs the model is made of. "
-        "Worth it where most pairs do not matter: 1 for tables of more than about 20 columns.",
+        description="Further rounds after the one over all pairs, each counting again the pairs that the model so far "
+        "is made of. 0 is one-shot, 1 two-stage, more adaptive; each leaves less of the budget to the others.",
     )
-    round_pairs: int = Field(40, ge=1, description="Pairs counted in each further round.")
+    round_pairs: int = Field(40, ge=1, description="Pairs counted in each further round (all, if there are fewer).")
     first_share: float = Field(
         0.4, gt=0, lt=1, description="Part of the counting budget (in ρ) for the first round when others follow."
     )

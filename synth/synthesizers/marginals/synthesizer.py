@@ -50,6 +50,7 @@ class Marginals(Synthesizer):
         if len(self.names) < 2:
             raise PlanError("'marginals' needs two columns that no relation determines; this schema has fewer")
         self.pairs = schedule.candidate_pairs(self.names, plan.table.target, self.settings.pairs)
+        self.asks = 1 if plan.privacy == "none" else self.settings.asks  # exact counts need no second look
         self.measured: list[tuple[list[Clique], Array]] = []
         self.statistics: Statistics | None = None
         self.bins: Bins | None = None
@@ -74,9 +75,9 @@ class Marginals(Synthesizer):
         self.bins = refine(self.cells, statistics.counts, statistics.variance**0.5, limits, apart)
 
     def ask(self, number: int) -> Ask | None:
-        if number >= self.settings.asks:
+        if number >= self.asks:
             return None
-        cliques = self.pairs if number == 0 else self._selected()[: self.settings.round_pairs]
+        cliques = self.pairs if number == 0 else self._again()
         arrays = {"bins": self._bins().of_cell, "cliques": contingency.pack_cliques(cliques)}
         return Ask(arrays, {"phase": "training", "round": number})
 
@@ -86,7 +87,7 @@ class Marginals(Synthesizer):
         if counts is None or counts.shape != (contingency.cell_count(cliques, self._sizes()),):
             raise ProtocolError("counts of the wrong shape came back; the parties run another version")
         self.measured.append((cliques, np.rint(counts).astype(np.int64)))
-        if len(self.measured) == self.settings.asks:
+        if len(self.measured) == self.asks:
             fit = self._evidence().fit(self._selected(), self.settings.iterations)
             self.tree, self.misfit = fit.tree, fit.misfit
 
@@ -127,7 +128,7 @@ class Marginals(Synthesizer):
             self.tree = Tree(cliques, state["tree/parents"].tolist(), beliefs)
 
     def progress(self) -> tuple[int, int]:
-        return len(self.measured), self.settings.asks
+        return len(self.measured), self.asks
 
     def losses(self) -> dict[str, float]:
         """`misfit` is the mean squared error of the model's counts in standard deviations of their noise."""
@@ -157,7 +158,7 @@ class Marginals(Synthesizer):
     def _checked(self, ask: Ask) -> tuple[int, list[Clique]]:
         """The round and the cliques of an ask; refuses what the plan does not contain."""
         number, packed = ask.options.get("round"), ask.arrays.get("cliques")
-        if type(number) is not int or not 0 <= number < self.settings.asks or packed is None or packed.ndim != 2:
+        if type(number) is not int or not 0 <= number < self.asks or packed is None or packed.ndim != 2:
             raise ProtocolError("an ask names no round of the plan, or no cliques; the aggregator runs another plan")
         cliques = contingency.unpack_cliques(packed)
         most = len(self.pairs) if number == 0 else self.settings.round_pairs
@@ -180,6 +181,12 @@ class Marginals(Synthesizer):
             split = contingency.split(sums, cliques, self._sizes())
             tables += [measured(clique, table, noise) for clique, table in zip(cliques, split, strict=True)]
         return Evidence.of(histograms, tables, possible.zeros(self.plan.constraints, bins, self.names))
+
+    def _again(self) -> list[Clique]:
+        """The pairs the model so far is made of, worthiest first; others fill what the plan has paid for."""
+        chosen = [clique for clique in self._selected() if clique in self.pairs]
+        rest = [clique for clique in self.pairs if clique not in chosen]
+        return (chosen + rest)[: self.settings.round_pairs]
 
     def _selected(self) -> list[Clique]:
         target = self.plan.table.target

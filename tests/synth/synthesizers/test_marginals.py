@@ -86,7 +86,7 @@ def test_declared_cost_is_charged_cost_in_every_round() -> None:
         charged += model.cost(ask, "party-1")
         model.absorb(added(world.answers(model, ask, number)))
         number += 1
-    assert number == model.settings.asks == 3
+    assert number == model.asks == 3
     assert charged == model.whole_cost("party-1")
 
 

@@ -3,8 +3,8 @@
 The strongest attacker: knows all rows but one and looks at the opened sums, of which the synthetic table is a function.
 Whether a canary row was there changes one cell of every histogram and of every table by one, so the best test adds
 those cells up, weighted by precision. With distributed noise near Gaussian, the attack's error rates bound μ of
-Gaussian DP from below, and μ gives ε (Nasr et al., USENIX Security 2023). The bound must stay under the claim with the noise as
-it is, and go beyond it with half the noise: an audit that could not fail would prove nothing.
+Gaussian DP from below, and μ gives ε (Nasr et al., USENIX Security 2023). The bound must stay under the claim with the
+noise as it is, and go beyond it with half the noise: an audit that could not fail would prove nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scipy.stats import beta, norm
 from synth.budget import share_of
 from synth.encoding import contingency
 from synth.encoding.records import Records
-from synth.interface import Ask
+from synth.interface import Ask, Inquiry, Scalar
 from synth.plan import Plan, parse_plan
 from synth.privacy.events import CountNoise
 from synth.privacy.noise import seeded_source
@@ -50,10 +50,12 @@ class Attack:
     def __init__(self) -> None:
         agreed = plan()
         statistics, model = StatisticsInquiry(agreed), Marginals(agreed)
-        cliques = contingency.pack_cliques(model.pairs)
-        counting = Ask({"bins": np.tile([0, 1], 3), "cliques": cliques}, {"phase": "training", "round": 0})
+        cliques = contingency.pack_cliques(model.pairs)  # three pairs: every round counts them all
         # A histogram has two cells, a table of a pair four; the canary is in the last one of each.
-        self.releases = [(statistics, Ask(options={"phase": "statistics"}), 2), (model, counting, 4)]
+        self.releases: list[tuple[Inquiry, Ask, int]] = [(statistics, Ask(options={"phase": "statistics"}), 2)]
+        for number in range(model.asks):
+            options: dict[str, Scalar] = {"phase": "training", "round": number}
+            self.releases.append((model, Ask({"bins": np.tile([0, 1], 3), "cliques": cliques}, options), 4))
         ordinary = Records({name: np.zeros(4, dtype=np.int64) for name in "abc"})
         canary = Records({name: np.ones(1, dtype=np.int64) for name in "abc"})
         self.left = {False: ordinary, True: Records.concat([ordinary, canary])}
@@ -61,10 +63,9 @@ class Attack:
 
     def score(self, present: bool, seed: int) -> float:
         found = 0.0
-        for inquiry, ask, cells in self.releases:
-            phase = str(ask.options["phase"])
+        for number, (inquiry, ask, cells) in enumerate(self.releases):
             answers = [
-                inquiry.answer(ask, name, rows, {}, seeded_source(seed, name, phase))[0].arrays["counts"]
+                inquiry.answer(ask, name, rows, {}, seeded_source(seed, name, number))[0].arrays["counts"]
                 for name, rows in (("left", self.left[present]), ("right", self.right))
             ]
             (event,) = inquiry.cost(ask, "left")
