@@ -77,7 +77,7 @@ def round_overhead(federation: Federation) -> float:
 def _computing(party: str) -> float:
     log = call("kubectl", "logs", "-n", f"fed-{party}", "deploy/fed-node", "-c", "worker", "--tail", "200")
     asks = [line["seconds"] for line in _json_lines(log) if line.get("kind") == "ask" and "seconds" in line]
-    return mean(asks[-9:])
+    return float(mean(asks[-9:]))
 
 
 def recovery(namespace: str, release: str) -> float:

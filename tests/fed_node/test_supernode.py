@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 import pytest
+from flwr.supernode import start_client_internal
 
 from fed_node import supernode
 
@@ -13,7 +15,7 @@ from fed_node import supernode
 @pytest.fixture
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     found: list[float] = []
-    monkeypatch.setattr(supernode.time, "sleep", found.append)
+    monkeypatch.setattr(time, "sleep", found.append)
     return found
 
 
@@ -27,7 +29,7 @@ def test_looks_for_messages_often_after_one(slept: list[float]) -> None:
 
 def test_slows_down_when_nothing_comes(slept: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     pace, now = supernode.Pace(), [1000.0]
-    monkeypatch.setattr(supernode.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     pace.sleep(0.5)
     now[0] += supernode.ALERT_SECONDS + 1
     pace.sleep(3)
@@ -36,7 +38,7 @@ def test_slows_down_when_nothing_comes(slept: list[float], monkeypatch: pytest.M
 
 def test_flowers_loop_sleeps_through_its_own_name_for_time() -> None:
     """What `Pace` replaces must be there; a new version of Flower may change it."""
-    assert supernode.start_client_internal.time.sleep
+    assert vars(start_client_internal)["time"] is time
 
 
 def _ending(monkeypatch: pytest.MonkeyPatch, code: int) -> list[list[str]]:
@@ -51,7 +53,7 @@ def _ending(monkeypatch: pytest.MonkeyPatch, code: int) -> list[list[str]]:
     monkeypatch.setattr(supernode, "flower_supernode", flower)
     monkeypatch.setattr(os, "execv", execv)
     monkeypatch.setattr(sys, "argv", ["supernode", "--superlink=x:1"])
-    monkeypatch.setitem(vars(supernode.start_client_internal), "time", supernode.time)
+    monkeypatch.setitem(vars(start_client_internal), "time", time)
     return started
 
 
