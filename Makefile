@@ -55,7 +55,21 @@ bench-party: setup  ## Ledger, worker and loading at one party
 bench-marginals: setup  ## Adult, credit default, obesity: quality of `marginals`
 	$(BIN)/python -m benchmarks.marginals
 
+bench-cluster: setup  ## What a federation in a cluster costs beside the computing
+	$(BIN)/python -m benchmarks.cluster
+
+TAG ?= 0.1.0
+TORCH_INDEX ?=
+images:  ## Build the container images
+	docker build -t fedsynth/base:$(TAG) --build-arg VERSION=$(TAG) --build-arg TORCH_INDEX=$(TORCH_INDEX) .
+	docker build -t fedsynth/aggregator:$(TAG) --build-arg BASE=fedsynth/base:$(TAG) -f images/aggregator/Dockerfile .
+	docker build -t fedsynth/fed-node:$(TAG) --build-arg BASE=fedsynth/base:$(TAG) -f images/fed-node/Dockerfile .
+	docker build -t fedsynth/edge:$(TAG) -f images/edge/Dockerfile .
+
+test-kind: setup  ## A real federation on kind, or on the cluster of KUBECONFIG (first: make images TAG=dev)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest -m kind tests/e2e/test_kind.py
+
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup postgresql chromium report-shots demo test check bench-ctgan bench-dpsgd bench-secure-sum bench-party bench-marginals clean
+.PHONY: help setup postgresql chromium report-shots demo test check bench-ctgan bench-dpsgd bench-secure-sum bench-party bench-marginals bench-cluster images test-kind clean
