@@ -26,6 +26,7 @@ class MixtureInquiry(StatisticsInquiry):
         self.event = None  # counts are exact, too
         self.numeric = list(plan.table.numeric)
         self.averaged: list[Mixture] = []  # by numeric column, after the first round
+        self.rounds = 0
 
     def ask(self, number: int) -> Ask | None:
         if number == MIXTURE_ROUNDS:
@@ -39,6 +40,9 @@ class MixtureInquiry(StatisticsInquiry):
         modes = {party: [answer.arrays[f"modes/{name}"] for name in self.numeric] for party, answer in answers.items()}
         total = [sum(party[i] for party in modes.values()) for i in range(len(self.numeric))]
         self.averaged = [average_by_rank(np.asarray(t), len(answers)) for t in total]
+        self.rounds += 1
+        if self.rounds < MIXTURE_ROUNDS:
+            return
         by_party = {party: self._checked(answer) for party, answer in answers.items()}
         counts = sum(by_party.values(), np.zeros(self.cells.size, dtype=np.int64))
         self.statistics = Statistics(self.cells, counts, 0.0, by_party, self._pooled(modes))

@@ -30,7 +30,7 @@ class Envelope:
 
 
 def to_records(envelope: Envelope) -> RecordDict:
-    arrays = ArrayRecord({name: FlowerArray(np.ascontiguousarray(a)) for name, a in envelope.arrays.items()})
+    arrays = ArrayRecord({name: FlowerArray(np.asarray(a, order="C")) for name, a in envelope.arrays.items()})
     return RecordDict({"arrays": arrays, "options": ConfigRecord(dict(envelope.options))})
 
 
@@ -79,7 +79,7 @@ def digest(envelope: Envelope) -> str:
     """SHA-256 over names, types, shapes and bytes: what a stored answer is the answer *to*."""
     state = hashlib.sha256()
     for name in sorted(envelope.arrays):
-        array = np.ascontiguousarray(envelope.arrays[name])
+        array = np.asarray(envelope.arrays[name], order="C")
         state.update(f"{name}|{array.dtype.str}|{array.shape}|".encode() + array.tobytes())
     for name in sorted(envelope.options):
         state.update(f"{name}={envelope.options[name]!r}|".encode())

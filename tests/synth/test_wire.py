@@ -16,7 +16,10 @@ from synth.wire import Envelope
 
 arrays = st.dictionaries(
     st.text("abcdef/", min_size=1, max_size=6),
-    hnp.arrays(st.sampled_from([np.int64, np.float32, np.uint64, np.uint8]), hnp.array_shapes(max_dims=2, max_side=4)),
+    hnp.arrays(
+        st.sampled_from([np.int64, np.float32, np.uint64, np.uint8]),
+        hnp.array_shapes(min_dims=0, max_dims=2, max_side=4),
+    ),
     max_size=3,
 )
 scalars = st.dictionaries(
@@ -33,6 +36,7 @@ def test_envelopes_survive_flower(content: dict[str, np.ndarray], options: dict[
     assert set(back.arrays) == set(content)
     for name, array in content.items():
         assert back.arrays[name].dtype == array.dtype
+        assert back.arrays[name].shape == array.shape
         np.testing.assert_array_equal(back.arrays[name], array)
     assert wire.digest(back) == wire.digest(Envelope(content, options))
 
