@@ -18,7 +18,7 @@ class MarginalsSettings(Strict):
         64, ge=2, le=4096, description="Most bins of a discrete column in a table; its rarest labels share one."
     )
     pairs: int = Field(
-        2000,
+        600,
         ge=1,
         description="Most pairs of columns to count. In wider tables: the target's pairs, then neighbours in the "
         "schema's order, as far as this number goes.",
