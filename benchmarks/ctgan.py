@@ -32,19 +32,10 @@ PUBLISHED = {  # Leitner 2023, tables 5.5, 5.7 and 5.8
     "thesis DP-Fed-CTGAN (ε not sound)": (0.7526, 0.3038, 0.0509),
     "thesis Fed-CTGAN (no DP)": (0.8486, 0.0540, 0.0140),
 }
-WITHOUT_NOISE: dict[str, Any] = {  # noise asks for few, large steps and a narrow discriminator; without it, more of all
-    "name": "ctgan",
-    "steps_per_round": 60,
-    "sample_rate": 0.05,
-    "momentum": 0.5,
-    "discriminator": {"width": 128, "dropout": 0.25, "learning_rate": 1e-3},
-}
 
 
 def plan_content(private: bool, quick: bool) -> dict[str, Any]:
-    content = read_plan_content(EXAMPLES / "adult-ctgan.yaml")
-    if not private:
-        content |= {"privacy": "none", "synthesizer": WITHOUT_NOISE}
+    content = read_plan_content(EXAMPLES / ("adult-ctgan.yaml" if private else "adult-fed-ctgan.yaml"))
     if quick:
         content["synthesizer"] = content["synthesizer"] | {"rounds": 2, "steps_per_round": 3}
     return content

@@ -49,7 +49,7 @@ def world_of(plan: Plan, seed: int = 1) -> Inline:
 def begun(world: Inline) -> Ctgan:
     """After the statistics; with modes made up, because fitting them takes longer than all the rest."""
     inquiry = statistics_inquiry(world.plan)
-    world.drive(inquiry, most=1)
+    world.drive(inquiry)
     statistics = inquiry.result()
     synthesizer = Ctgan(world.plan)
     synthesizer.begin(replace(statistics, mixtures=two_modes(statistics.cells)), world.seed)
