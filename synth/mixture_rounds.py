@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from synth.encoding.mixtures import Mixture, average_by_rank, by_rank, fit_local, pool_and_refit
+from synth.asked import Form, exactly, only_for, whole_numbers
+from synth.encoding.mixtures import COMPONENTS, Mixture, average_by_rank, by_rank, fit_local, pool_and_refit
 from synth.encoding.records import Records
 from synth.errors import ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask
@@ -51,6 +52,14 @@ class MixtureInquiry(StatisticsInquiry):
         return [Unaccounted("exact mixture parameters and counts (Algorithm 4.1)")] * MIXTURE_ROUNDS
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
+        (number,) = whole_numbers(ask, "statistics", "round")
+        if number >= MIXTURE_ROUNDS:
+            raise ProtocolError(f"Algorithm 4.1 has rounds 0 to {MIXTURE_ROUNDS - 1}; round {number} is none of them")
+        only_for(ask, party)
+        exactly(ask.arrays, dict.fromkeys(self.numeric, Form((3, COMPONENTS))) if number else {})
+        for _, variances, weights in ask.arrays.values():
+            if variances.min() <= 0 or weights.min() < 0 or weights.sum() <= 0:
+                raise ProtocolError("an averaged mixture has a mode without width, or no weight")
         return self.whole_cost(party)[:1]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
@@ -70,4 +79,4 @@ class MixtureInquiry(StatisticsInquiry):
 
 def statistics_inquiry(plan: Plan) -> StatisticsInquiry:
     """The rigorous histogram, or what the thesis did."""
-    return MixtureInquiry(plan) if plan.profile == "faithful" else StatisticsInquiry(plan)
+    return MixtureInquiry(plan) if plan.averages_mixtures else StatisticsInquiry(plan)

@@ -56,6 +56,8 @@ def unpack_ask(envelope: Envelope, party: str) -> Ask:
     if combine not in ("sum", "gather"):
         raise ProtocolError("an ask must say how its answers are combined: 'sum' or 'gather'")
     only = _under("only/", envelope.arrays)
+    if any(not name.startswith(("ask/", "only/")) for name in envelope.arrays):
+        raise ProtocolError("an ask holds an array that is no part of it; its sender runs another version")
     return Ask(
         arrays=_under("ask/", envelope.arrays),
         options=_under("option/", envelope.options),

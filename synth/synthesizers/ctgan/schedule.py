@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from synth.budget import statistics_event
+from synth.asked import whole_numbers
+from synth.budget import set_aside
 from synth.encoding.cells import Cells
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Ask
@@ -62,10 +63,10 @@ class Schedule:
             raise PlanError("without privacy there is no noise to compute")
         if self.faithful:
             return settings.noise_multiplier or PUBLISHED_NOISE_MULTIPLIER
-        event = statistics_event(self.plan, Cells(self.plan.table, self.plan.statistics.bins).queries)
+        beside = set_aside(self.plan, Cells(self.plan.table, self.plan.statistics.bins).queries)
         steps = settings.rounds * settings.steps_per_round
         return calibrate_noise_multiplier(
-            self.plan.privacy.epsilon, self.plan.privacy.delta, settings.sample_rate, steps, [event] if event else []
+            self.plan.privacy.epsilon, self.plan.privacy.delta, settings.sample_rate, steps, beside
         )
 
     def step_privacy(self, party: str) -> StepPrivacy:
@@ -78,9 +79,7 @@ class Schedule:
 
     def checked(self, ask: Ask) -> int:
         """The round an ask belongs to; refuses any step that was not planned."""
-        number, steps = ask.options.get("round"), ask.options.get("steps")
-        if type(number) is not int or type(steps) is not int:
-            raise ProtocolError("a training ask must carry its round and its number of steps")
+        number, steps = whole_numbers(ask, "training", "round", "steps")
         if steps != self.steps(number):
             raise ProtocolError(f"round {number} has {self.steps(number)} planned steps, {steps} were asked for")
         return number

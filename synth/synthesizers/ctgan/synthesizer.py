@@ -28,8 +28,10 @@ from synth.plan import Plan
 from synth.privacy.events import Event
 from synth.privacy.noise import NoiseSource
 from synth.statistics import Statistics
+from synth.synthesizers.ctgan import question
 from synth.synthesizers.ctgan.conditions import Conditions
 from synth.synthesizers.ctgan.drawing import Drawing, settle_batch_norm
+from synth.synthesizers.ctgan.question import FREQUENCIES, SHARE
 from synth.synthesizers.ctgan.schedule import Schedule
 from synth.synthesizers.ctgan.settings import CtganSettings
 from synth.synthesizers.ctgan.similarity import similarity_weights
@@ -38,7 +40,7 @@ from synth.synthesizers.ctgan.training import LocalTraining
 from synth.synthesizers.ctgan.warm_start import warm_start
 from synth.synthesizers.ctgan.weights import Networks
 
-FREQUENCIES, AVERAGE, RELEASED, SHARE = "frequencies/", "average/", "statistics/", "share"
+AVERAGE, RELEASED = "average/", "statistics/"
 RAREST = 1e-6  # no released share is taken for an exact 0 in a logarithm
 
 
@@ -138,23 +140,25 @@ class Ctgan(Synthesizer):
     # ── party ──
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
-        return self.schedule.cost(self.schedule.checked(ask), party)
+        number = self.schedule.checked(ask)
+        question.read(self.plan, self.settings, ask, party)
+        return self.schedule.cost(number, party)
 
     def whole_cost(self, party: str) -> list[Event]:
         return [event for number in range(self.settings.rounds) for event in self.schedule.cost(number, party)]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         steps = self.schedule.steps(self.schedule.checked(ask))
-        features = Features.from_arrays(self.plan.table, ask.arrays)
+        asked = question.read(self.plan, self.settings, ask, party)
+        features, share = asked.features, asked.share
         networks = Networks.loaded(self.settings, features, ask.arrays)
         before = networks.to_arrays()
         if steps:
             local = local if "encoding_seed" in local else local | {"encoding_seed": noise.child("modes").uint64(1)}
             rows = self._encode(party, data, features, int(local["encoding_seed"][0]))
-            conditions = self._conditions(features, _frequencies(ask, features))
+            conditions = self._conditions(features, asked.frequencies)
             training = LocalTraining(self.schedule, features, conditions, rows, party)
             local = training.run(networks, steps, local, noise)
-        share = self._share(ask, party)
         change = {name: share * (after - before[name]) for name, after in networks.to_arrays().items()}
         return Answer(change, weight=share), local
 
@@ -225,21 +229,3 @@ class Ctgan(Synthesizer):
             rows = torch.from_numpy(features.encode(data, np.random.default_rng(seed)))
             found = self.encoded[party] = Encoded(data, seed, layout, rows)
         return found.rows
-
-    def _share(self, ask: Ask, party: str) -> float:
-        if self.settings.weighting == "rows":
-            return self.plan.share(party)
-        share = float(ask.only.get(party, {}).get(SHARE, np.array(np.nan)))
-        if not 0 < share <= 1:
-            raise ProtocolError("weighting 'similarity' needs this party's share with every ask")
-        return share
-
-
-def _frequencies(ask: Ask, features: Features) -> dict[str, Floats]:
-    found = {}
-    for span in features.discrete_spans:
-        frequencies = ask.arrays.get(FREQUENCIES + span.column)
-        if frequencies is None or frequencies.shape != (span.width,):
-            raise ProtocolError(f"the ask lacks the released frequencies of column '{span.column}'")
-        found[span.column] = frequencies
-    return found

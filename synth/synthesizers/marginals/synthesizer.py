@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from synth.asked import Form, checked, only_for, require_names, whole_numbers
 from synth.budget import share_of, summed_variance
 from synth.constraints import determined
 from synth.encoding import contingency
@@ -137,7 +138,7 @@ class Marginals(Synthesizer):
     # Party
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
-        number, cliques = self._checked(ask)
+        number, cliques, _ = self._checked(ask, party)
         if self.noise is None:
             return [Unaccounted("exact contingency tables of pairs of columns")]
         planned = self.noise[number]
@@ -147,24 +148,30 @@ class Marginals(Synthesizer):
         return list(self.noise) if self.noise else [Unaccounted("exact contingency tables of pairs of columns")]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
-        number, cliques = self._checked(ask)
-        bins = Bins(self.cells, ask.arrays["bins"])
+        number, cliques, bins = self._checked(ask, party)
         sizes = [bins.size(name) for name in self.names]
         counts = contingency.count(bins.index(data, self.names), sizes, cliques)
         if self.noise is not None:
             counts = counts + noise.child("counts").skellam(share_of(self.plan, self.noise[number]), len(counts))
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
-    def _checked(self, ask: Ask) -> tuple[int, list[Clique]]:
-        """The round and the cliques of an ask; refuses what the plan does not contain."""
-        number, packed = ask.options.get("round"), ask.arrays.get("cliques")
-        if type(number) is not int or not 0 <= number < self.asks or packed is None or packed.ndim != 2:
-            raise ProtocolError("an ask names no round of the plan, or no cliques; the aggregator runs another plan")
-        cliques = contingency.unpack_cliques(packed)
+    def _checked(self, ask: Ask, party: str) -> tuple[int, list[Clique], Bins]:
+        """The round, the cliques and the bins of an ask; refuses what the plan does not contain."""
+        (number,) = whole_numbers(ask, "training", "round")
+        only_for(ask, party)
+        require_names(ask.arrays, ("bins", "cliques"))
         most = len(self.pairs) if number == 0 else self.settings.round_pairs
-        if not 0 < len(cliques) <= most or not set(cliques) <= set(self.pairs) or "bins" not in ask.arrays:
-            raise ProtocolError("an ask counts other columns, or more, than the plan says; the aggregator runs another")
-        return number, cliques
+        packed = ask.arrays["cliques"]
+        if number >= self.asks or packed.ndim != 2 or not 0 < len(packed) <= most:
+            raise ProtocolError("an ask names no round of the plan, or counts more than it says")
+        cliques = contingency.unpack_cliques(checked(ask.arrays, "cliques", Form((len(packed), 2), np.int64)))
+        if len(set(cliques)) != len(cliques) or not set(cliques) <= set(self.pairs):
+            raise ProtocolError("an ask counts other columns than the plan says; the aggregator runs another")
+        bins = Bins(self.cells, checked(ask.arrays, "bins", Form((self.cells.size,), np.int64)))
+        for name, column in self.plan.table.numeric.items():
+            if bins.size(name) > self.settings.bins + column.missing:
+                raise ProtocolError(f"an ask cuts column '{name}' into more bins than the plan says")
+        return number, cliques, bins
 
     # Post-processing of what was released
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from synth.encoding.cells import Cells
 from synth.encoding.features import Features
 from synth.encoding.mixtures import Mixture
 from synth.encoding.records import Codec
@@ -22,7 +25,7 @@ from synth.privacy.dpsgd import PrivateGradient, StepPrivacy
 from synth.privacy.events import SampledGaussian, Unaccounted
 from synth.privacy.noise import seeded_source
 from synth.schema import Schema
-from synth.statistics import StatisticsInquiry
+from synth.statistics import Statistics, StatisticsInquiry
 from synth.synthesizers.ctgan.conditions import Conditions, TrainingBySampling
 from synth.synthesizers.ctgan.networks import Discriminator
 from synth.synthesizers.ctgan.schedule import Schedule
@@ -89,11 +92,30 @@ def test_noise_is_calibrated_so_that_everything_fits_the_budget() -> None:
     assert sum(event.steps for event in synthesizer.whole_cost("party-1") if isinstance(event, SampledGaussian)) == 12
 
 
+@cache
+def proper_ask() -> tuple[Ctgan, Ask]:
+    """A synthesizer that is ready to train, and its first ask."""
+    plan = plan_of(SETTINGS | {"generator": {"warm_start_steps": 0}})
+    cells = Cells(plan.table, plan.statistics.bins)
+    modes = {name: Mixture(np.array([0.4, 0.6]), np.arange(2.0), np.ones(2)) for name in plan.table.numeric}
+    synthesizer = Ctgan(plan)
+    synthesizer.begin(Statistics(cells, np.full(cells.size, 10), 1.0, mixtures=modes), 1)
+    ask = synthesizer.ask(0)
+    assert ask is not None
+    return synthesizer, ask
+
+
 def test_an_ask_costs_its_own_steps() -> None:
-    synthesizer = Ctgan(plan_of(SETTINGS))
-    ask = Ask(options={"phase": "training", "round": 1, "steps": 4})
+    synthesizer, ask = proper_ask()
     [event] = synthesizer.cost(ask, "party-2")
     assert event == SampledGaussian(0.1, synthesizer.schedule.noise_multiplier, 4)
+
+
+def test_reading_an_ask_draws_nothing() -> None:
+    synthesizer, ask = proper_ask()
+    before = torch.random.get_rng_state()
+    synthesizer.cost(ask, "party-1")
+    assert torch.equal(torch.random.get_rng_state(), before)
 
 
 @pytest.mark.parametrize(
@@ -106,11 +128,14 @@ def test_an_ask_costs_its_own_steps() -> None:
         {"round": 0},
         {"round": "0", "steps": 4},
         {"round": True, "steps": 4},
+        {"round": 0, "steps": 4, "more": 1},
+        {"round": 0, "steps": 4, "phase": "statistics"},
     ],
 )
 def test_no_step_that_was_not_planned(options: dict[str, Any]) -> None:
+    synthesizer, ask = proper_ask()
     with pytest.raises(ProtocolError):
-        Ctgan(plan_of(SETTINGS)).cost(Ask(options={"phase": "training", **options}), "party-1")
+        synthesizer.cost(replace(ask, options={"phase": "training", **options}), "party-1")
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,8 @@ def test_declared_cost_is_charged_cost_in_every_round() -> None:
 
 @pytest.mark.parametrize("trust", ["shared", "local"])
 def test_opened_counts_carry_exactly_the_promised_variance(trust: str) -> None:
-    plan = plan_of(MARGINALS, parties=4, privacy={"epsilon": 1.0, "delta": 1e-5, "noise": trust})
+    settings = MARGINALS | {"bins": 64}  # as fine as the cells
+    plan = plan_of(settings, parties=4, privacy={"epsilon": 1.0, "delta": 1e-5, "noise": trust})
     codec = Codec(plan.table)
     world = Federation(plan, {p.name: codec.encode(table(100, n)) for n, p in enumerate(plan.parties)})
     model = Marginals(plan)

@@ -1,0 +1,78 @@
+"""A training ask, read strictly: the encoding first, for it decides how large the networks must be; then all the rest.
+
+The number of modes of a numeric column was chosen by the aggregator from the released histogram, so it is the one size
+that does not follow from the plan. It is bounded by the plan's most modes, and everything else follows from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from synth.asked import Form, checked, distribution, only_for, require_names
+from synth.encoding.features import PREFIX, Features
+from synth.encoding.mixtures import COMPONENTS
+from synth.encoding.scales import Floats
+from synth.errors import ProtocolError
+from synth.interface import Arrays, Ask
+from synth.plan import Plan
+from synth.synthesizers.ctgan.settings import CtganSettings
+from synth.synthesizers.ctgan.weights import Networks
+
+FREQUENCIES, SHARE = "frequencies/", "share"
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What a party needs of an ask besides the weights, which are in the ask."""
+
+    features: Features
+    frequencies: dict[str, Floats]  # released shares of each discrete column's labels
+    share: float  # this party's weight in the average
+
+
+def read(plan: Plan, settings: CtganSettings, ask: Ask, party: str) -> Question:
+    """The whole ask but its options; refuses anything that training could not start from."""
+    features = _features(plan, ask.arrays)
+    weights = _weights(settings, features)
+    discrete = {FREQUENCIES + span.column: span for span in features.discrete_spans}
+    require_names(ask.arrays, [*(PREFIX + name for name in plan.table.numeric), *discrete, *weights])
+    for name, form in weights.items():
+        checked(ask.arrays, name, form)
+    frequencies = {span.column: distribution(ask.arrays, name, span.width) for name, span in discrete.items()}
+    return Question(features, frequencies, _share(plan, settings, ask, party))
+
+
+def _features(plan: Plan, arrays: Arrays) -> Features:
+    for name in plan.table.numeric:
+        _check_mixture(arrays, PREFIX + name)
+    return Features.from_arrays(plan.table, arrays)
+
+
+def _check_mixture(arrays: Arrays, name: str) -> None:
+    found = arrays.get(name)
+    modes = found.shape[1] if found is not None and found.ndim == 2 else 0
+    if not 1 <= modes <= COMPONENTS:
+        raise ProtocolError(f"array '{name}' of an ask should hold a mixture of 1 to {COMPONENTS} modes")
+    weights, _, stds = checked(arrays, name, Form((3, modes)))
+    if weights.min() <= 0 or stds.min() <= 0:
+        raise ProtocolError(f"array '{name}' of an ask holds a mode without weight or width")
+
+
+def _weights(settings: CtganSettings, features: Features) -> dict[str, Form]:
+    """The form of every weight; on torch's meta device nothing is drawn or allocated."""
+    with torch.device("meta"):
+        networks = Networks.of(settings, features)
+    return {name: Form(shape, np.float32) for name, shape in networks.shapes().items()}
+
+
+def _share(plan: Plan, settings: CtganSettings, ask: Ask, party: str) -> float:
+    if settings.weighting == "rows":
+        only_for(ask, party)
+        return plan.share(party)
+    share = float(only_for(ask, party, {SHARE: Form(())})[SHARE])
+    if not 0 < share <= 1:
+        raise ProtocolError("weighting 'similarity' needs this party's share, above 0 and at most 1, with every ask")
+    return share
