@@ -1,23 +1,50 @@
-"""How a plan's (ε, δ) is split: the statistics get a share, the synthesizer all the rest.
+"""How a plan's (ε, δ) is split: the statistics and the assessment get their shares, the synthesizer all the rest.
 
 Both sides compute this from the plan alone. Shares are shares of ρ (zero-concentrated DP), the currency that adds up;
-the rest is found by exact composition with the statistics, so the split loses nothing.
+the rest is found by exact composition with what was set aside, so the split loses nothing.
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
+from synth.assessment.schedule import PARTS, queries
 from synth.plan import Plan
 from synth.privacy.calibration import variance_for_share
 from synth.privacy.events import CountNoise
 
 
-def statistics_event(plan: Plan, queries: int) -> CountNoise | None:
-    """The one histogram release over `queries` columns; None without privacy."""
+def statistics_event(plan: Plan, columns: int) -> CountNoise | None:
+    """The one histogram release over so many columns; None without privacy."""
     if plan.privacy == "none":
         return None
     privacy = plan.privacy
-    variance = variance_for_share(privacy.epsilon, privacy.delta, privacy.statistics_share, queries)
-    return CountNoise(queries, variance, trust="shared" if plan.shares_noise else "local")
+    variance = variance_for_share(privacy.epsilon, privacy.delta, privacy.statistics_share, columns)
+    return CountNoise(columns, variance, trust=_trust(plan))
+
+
+def assessment_events(plan: Plan) -> dict[str, CountNoise]:
+    """The releases of the plan's assessment; {} where there is none, or no privacy."""
+    if plan.privacy == "none" or plan.assessment is None:
+        return {}
+    epsilon, delta, trust = plan.privacy.epsilon, plan.privacy.delta, _trust(plan)
+    found = {}
+    for part, count in queries(plan).items():
+        variance = variance_for_share(epsilon, delta, plan.assessment.share * PARTS[part], count)
+        found[part] = CountNoise(count, variance, trust=trust)
+    return found
+
+
+def set_aside(plan: Plan, columns: int) -> list[CountNoise]:
+    """All that is released beside the synthesizer's own answers: it takes what these leave of (ε, δ)."""
+    statistics = statistics_event(plan, columns)
+    return [*([statistics] if statistics else []), *assessment_events(plan).values()]
+
+
+def synthesis_share(plan: Plan) -> float:
+    """The part of ρ that is left for the synthesizer."""
+    statistics = 0.0 if plan.privacy == "none" else plan.privacy.statistics_share
+    return 1 - statistics - (plan.assessment.share if plan.assessment else 0.0)
 
 
 def share_of(plan: Plan, event: CountNoise) -> float:
@@ -28,3 +55,7 @@ def share_of(plan: Plan, event: CountNoise) -> float:
 def summed_variance(plan: Plan, event: CountNoise) -> float:
     """The variance in the opened sum when every party of the plan has answered."""
     return share_of(plan, event) * len(plan.parties)
+
+
+def _trust(plan: Plan) -> Literal["shared", "local"]:
+    return "shared" if plan.shares_noise else "local"

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from synth.assessment.schedule import class_count
+from synth.assessment.settings import AssessmentSettings, GateSettings
 from synth.constraints import Constraint, problem
 from synth.errors import PlanError, SchemaError
 from synth.schema import Schema, Strict, digest_of
@@ -89,6 +91,13 @@ class Plan(Strict):
         [], description="What is true of every row (impossible combinations, orders, relations); kept in the output."
     )
     output: Output = Field(default_factory=Output, description="The synthetic table to write.")
+    assessment: AssessmentSettings | None = Field(
+        None, description="Scores of the synthetic table on the parties' own rows. Left out: none, at no cost."
+    )
+    gate: GateSettings | None = Field(
+        None,
+        description="What the assessment must show before `fedsynth fetch` hands the table out. Left out: nothing.",
+    )
     profile: Literal["rigorous", "faithful"] = Field(
         "rigorous",
         description="'rigorous' is sound end to end. 'faithful' repeats the published protocol with its gaps, for "
@@ -102,6 +111,7 @@ class Plan(Strict):
             raise ValueError("party names must be distinct; rename the repeated one")
         self._check_privacy()
         self._check_secure_sum()
+        self._check_assessment()
         if wrong := problem(self.constraints, self.table):
             raise ValueError(wrong)
         return self
@@ -136,6 +146,20 @@ class Plan(Strict):
                 "share of the noise; set privacy.noise to 'local', or use 'ckks' or 'masked' for statistics and updates"
             )
 
+    def _check_assessment(self) -> None:
+        if self.assessment is None:
+            if self.gate is not None:
+                raise ValueError("a gate judges the figures of an assessment; add an 'assessment' section")
+            return
+        if self.privacy != "none" and self.privacy.statistics_share + self.assessment.share >= 1:
+            raise ValueError("privacy.statistics_share and assessment.share leave nothing for the synthesizer")
+        predicts = {"minimum_auroc", "minimum_accuracy"}
+        if self.gate is not None and predicts & set(self.gate.limits) and not class_count(self.table):
+            raise ValueError(
+                "gate.minimum_auroc and gate.minimum_accuracy need a categorical or boolean target, of two labels or "
+                "more, and a column to predict it from; name one in the schema, or remove these limits"
+            )
+
     @property
     def minimum_parties(self) -> int:
         return self.secure_sum.minimum_parties or len(self.parties)
@@ -153,12 +177,19 @@ class Plan(Strict):
     def gathers_statistics(self) -> bool:
         """Fed-TGAN's weights and Algorithm 4.1 compare the parties' statistics, which are then seen one by one."""
         similarity = isinstance(self.synthesizer, CtganSettings) and self.synthesizer.weighting == "similarity"
-        return similarity or self.profile == "faithful"
+        return similarity or self.averages_mixtures
+
+    @property
+    def averages_mixtures(self) -> bool:
+        """Algorithm 4.1 belongs to the published `ctgan`; other published protocols need no statistics of their own."""
+        return self.profile == "faithful" and isinstance(self.synthesizer, CtganSettings)
 
     @property
     def planned_asks(self) -> dict[str, int]:
         """How many asks of each phase the run consists of, in order; a party answers no others."""
-        return {"statistics": MIXTURE_ROUNDS if self.profile == "faithful" else 1, "training": self.synthesizer.asks}
+        statistics = MIXTURE_ROUNDS if self.averages_mixtures else 1
+        asks = {"statistics": statistics, "training": self.synthesizer.asks}
+        return asks | ({"assessment": 1} if self.assessment else {})
 
     @property
     def delta(self) -> float:
@@ -178,7 +209,9 @@ class Plan(Strict):
         return self.party(name).rows / sum(party.rows for party in self.parties)
 
     def digest(self) -> str:
-        return digest_of(self.model_dump(mode="json", by_alias=True))
+        """What is left out of the plan is left out here: plans from before these sections keep their digests."""
+        absent = {name for name in ("assessment", "gate") if getattr(self, name) is None}
+        return digest_of(self.model_dump(mode="json", by_alias=True, exclude=absent))
 
 
 def parse_plan(content: Any) -> Plan:

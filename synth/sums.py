@@ -30,7 +30,8 @@ WEIGHT = 1  # the weight is the last real
 def modes(plan: Plan) -> dict[str, Mode]:
     """How answers are summed in each phase; gathered ones are not."""
     statistics: Mode = "plain" if plan.gathers_statistics else plan.secure_sum.statistics
-    return {"statistics": statistics, "training": plan.secure_sum.updates}
+    found: dict[str, Mode] = {"statistics": statistics, "training": plan.secure_sum.updates}
+    return found | ({"assessment": plan.secure_sum.statistics} if plan.assessment else {})
 
 
 def only_plain(plan: Plan) -> bool:
@@ -40,10 +41,10 @@ def only_plain(plan: Plan) -> bool:
 
 def mode_of(plan: Plan, ask: Ask) -> Mode:
     """How the answers to this ask travel."""
-    phase = ask.options.get("phase")
-    if phase not in ("statistics", "training"):
-        raise ProtocolError("an ask must say its phase: 'statistics' or 'training'")
-    return "plain" if ask.combine == "gather" else modes(plan)[str(phase)]
+    mode = modes(plan).get(str(ask.options.get("phase")))
+    if mode is None:
+        raise ProtocolError(f"an ask must say its phase, one of the plan's: {', '.join(modes(plan))}")
+    return "plain" if ask.combine == "gather" else mode
 
 
 def question_of(ask: Ask) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from synth.budget import statistics_event
+from synth.budget import set_aside, synthesis_share
 from synth.encoding.contingency import Clique
 from synth.plan import Plan
 from synth.privacy.calibration import calibrate_count_variance, variance_for_share
@@ -24,16 +24,22 @@ def candidate_pairs(columns: list[str], target: str | None, most: int) -> list[C
 
 
 def planned_noise(plan: Plan, settings: MarginalsSettings, columns: int, pairs: int) -> list[CountNoise] | None:
-    """The noise of every ask; None without privacy. The last ask gets all that the others leave."""
-    statistics = statistics_event(plan, columns)
-    if plan.privacy == "none" or statistics is None:
-        return None
-    epsilon, delta, rest = plan.privacy.epsilon, plan.privacy.delta, 1 - plan.privacy.statistics_share
+    """The noise of every ask; None without privacy."""
+    later = (1 - settings.first_share) / max(settings.rounds, 1)
     queries = [pairs] + [min(settings.round_pairs, pairs)] * settings.rounds
-    events = [statistics]
-    for number, count in enumerate(queries[:-1]):
-        share = settings.first_share if number == 0 else (1 - settings.first_share) / settings.rounds
+    return divided_noise(plan, columns, queries, [settings.first_share] + [later] * settings.rounds)
+
+
+def divided_noise(plan: Plan, columns: int, queries: list[int], shares: list[float]) -> list[CountNoise] | None:
+    """The noise of releases of so many tables each; None without privacy. Shares are of the ρ that is left for the
+    synthesizer; the last release gets all that the others leave."""
+    if plan.privacy == "none":
+        return None
+    epsilon, delta, rest = plan.privacy.epsilon, plan.privacy.delta, synthesis_share(plan)
+    beside = set_aside(plan, columns)
+    events: list[CountNoise] = []
+    for count, share in zip(queries[:-1], shares[:-1], strict=True):
         variance = variance_for_share(epsilon, delta, rest * share, count)
-        events.append(CountNoise(count, variance, trust=statistics.trust))
-    variance = calibrate_count_variance(epsilon, delta, queries[-1], tuple(events))
-    return [*events[1:], CountNoise(queries[-1], variance, trust=statistics.trust)]
+        events.append(CountNoise(count, variance, trust=beside[0].trust))
+    variance = calibrate_count_variance(epsilon, delta, queries[-1], (*beside, *events))
+    return [*events, CountNoise(queries[-1], variance, trust=beside[0].trust)]
