@@ -109,10 +109,11 @@ def check_rows(policy: Policy, rows: int) -> None:
 def check_ask(plan: Plan, ask: Ask, sequence: int) -> None:
     """Refuse an ask that is none of the plan's; `sequence` counts all asks of the run from 0."""
     phase = ask.options.get("phase")
-    expected = _phase_at(plan, sequence)
-    if phase != expected:
+    expected, number = _place_of(plan, sequence)
+    if phase != expected or ask.options.get("round", number) != number:
         raise AskOutsidePlan(
-            f"ask {sequence} should be of phase '{expected}' and is not; the aggregator runs another plan."
+            f"ask {sequence} should be number {number} of phase '{expected}' and is not; the aggregator runs another "
+            "plan."
         )
     gathers = phase == "statistics" and plan.gathers_statistics
     if ask.combine != ("gather" if gathers else "sum"):
@@ -122,10 +123,11 @@ def check_ask(plan: Plan, ask: Ask, sequence: int) -> None:
         )
 
 
-def _phase_at(plan: Plan, sequence: int) -> str:
+def _place_of(plan: Plan, sequence: int) -> tuple[str, int]:
+    """The phase of an ask, and its number within it."""
     left = sequence
     for phase, count in plan.planned_asks.items():
         if 0 <= left < count:
-            return phase
+            return phase, left
         left -= count
     raise AskOutsidePlan(f"ask {sequence} does not exist: the plan consists of {sum(plan.planned_asks.values())} asks.")

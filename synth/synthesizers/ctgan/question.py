@@ -62,10 +62,10 @@ def _check_mixture(arrays: Arrays, name: str) -> None:
 
 
 def _weights(settings: CtganSettings, features: Features) -> dict[str, Form]:
-    """The form of every weight; on torch's meta device nothing is drawn or allocated."""
-    with torch.device("meta"):
+    """The form of every weight."""
+    with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, and their values forgotten
         networks = Networks.of(settings, features)
-    return {name: Form(shape, np.float32) for name, shape in networks.shapes().items()}
+    return {name: Form(array.shape, np.float32) for name, array in networks.to_arrays().items()}
 
 
 def _share(plan: Plan, settings: CtganSettings, ask: Ask, party: str) -> float:

@@ -48,11 +48,6 @@ class Networks:
     def to_arrays(self) -> Arrays:
         return to_arrays(GENERATOR, self.generator) | to_arrays(DISCRIMINATOR, self.discriminator)
 
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of the arrays, by name."""
-        parts = ((GENERATOR, self.generator), (DISCRIMINATOR, self.discriminator))
-        return {p + name: tuple(tensor.shape) for p, module in parts for name, tensor in _entries(module).items()}
-
     def load(self, arrays: Arrays) -> None:
         load(self.generator, GENERATOR, arrays)
         load(self.discriminator, DISCRIMINATOR, arrays)
