@@ -20,11 +20,10 @@ from synth import VERSION, wire
 from synth.certificate import Statement, as_records
 from synth.encoding.records import Records
 from synth.errors import ProtocolError
-from synth.interface import Answer, Ask, Inquiry
-from synth.mixture_rounds import statistics_inquiry
+from synth.inquiries import inquiries
+from synth.interface import Answer, Ask
 from synth.plan import Plan
 from synth.privacy.noise import NoiseSource, seeded_source
-from synth.synthesizers import build
 from synth.wire import Envelope
 
 MOST_RUNS = 4  # held in memory at once; each holds the rows and a model
@@ -89,7 +88,7 @@ class Run:
             raise ProtocolError(f"the plan does not name this party ('{self.name}')")
         if party.policy is not None:
             check_policy(party.policy, plan, self.name)
-        self.inquiries: dict[str, Inquiry] = {"statistics": statistics_inquiry(plan), "training": build(plan)}
+        self.inquiries = inquiries(plan)
         seed = party.settings.seed
         self.noise = NoiseSource() if seed is None else seeded_source(seed, run_id, self.name)
         self.seal = Seal(plan, self.name, run_id, party.home, party.settings.peers)

@@ -15,10 +15,9 @@ from synth.privacy.events import Event
 
 
 def whole_cost(plan: Plan, party: str) -> list[Event]:
-    from synth.mixture_rounds import statistics_inquiry
-    from synth.synthesizers import build
+    from synth import inquiries  # builds the model; only this command needs it
 
-    return [*statistics_inquiry(plan).whole_cost(party), *build(plan).whole_cost(party)]
+    return inquiries.whole_cost(plan, party)
 
 
 def show_budget(console: Console, home: Path, events: list[Event]) -> None:

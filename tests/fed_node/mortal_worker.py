@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from fed_node import party as party_module
 from fed_node import worker as worker_module
 from fed_node.answers import AnswerStore
 from fed_node.ledger import Ledger
@@ -55,7 +54,7 @@ class Fate:
 def serve_mortally(home: Path, socket: Path, boundary: str, crossings: int) -> None:
     """The process's target."""
     fate, computed = Fate(boundary, crossings), home / "computed"
-    with mock.patch.object(party_module, "build", CheapTraining):
+    with mock.patch("synth.inquiries.build", CheapTraining):
         for owner, name, before, after in (
             (Ledger, "charge", "before charge", "after charge"),
             (AnswerStore, "put", "after compute", "after store"),

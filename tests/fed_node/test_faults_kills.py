@@ -24,7 +24,6 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from fed_node import party as party_module
 from fed_node.frames import Request
 from fed_node.ledger import LedgerView
 from fed_node.party import Party
@@ -48,7 +47,7 @@ IMMORTAL = ("never", 1)
 
 @pytest.fixture(autouse=True)
 def cheap_training() -> Iterator[None]:
-    with mock.patch.object(party_module, "build", CheapTraining):
+    with mock.patch("synth.inquiries.build", CheapTraining):
         yield
 
 

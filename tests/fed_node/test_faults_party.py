@@ -50,7 +50,7 @@ class Running:
 
 @pytest.fixture(autouse=True)
 def cheap_training() -> Iterator[None]:
-    with mock.patch.object(party_module, "build", CheapTraining):
+    with mock.patch("synth.inquiries.build", CheapTraining):
         yield
 
 

@@ -44,7 +44,7 @@ from tests.fed_node.two_parties import RUN, CheapTraining, World, make_homes, ru
 
 @pytest.fixture(autouse=True)
 def cheap_training() -> Iterator[None]:
-    with mock.patch.object(party_module, "build", CheapTraining):
+    with mock.patch("synth.inquiries.build", CheapTraining):
         yield
 
 
