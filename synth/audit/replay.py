@@ -1,0 +1,192 @@
+"""Record-replay: one party answers the same asks on two neighbouring tables, and everything is compared.
+
+With the noise frozen, and each release of the first run released by the second as well, nothing may differ but the
+values under the noise, and those by no more than the event says. What is looked at, for every ask:
+
+    control flow    the same draws, in the same order, of the same size and level, from the same streams
+    answers         the same to the last bit: what differs left the party outside every noisy release
+    releases        as many, of the kind, noise and sampling rate that `cost` charged
+    sensitivity     cells changed (each by at most 1), or L2 distance, within what was charged
+
+It follows Re:cord-play ("Privacy in Theory, Bugs in Practice", PoPETs 2026). It sees what one pair of tables shows, so
+it wants worst-case rows (`canaries`); and it believes the noise source, which the white-box audit does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synth.audit.frozen import recorded
+from synth.audit.tape import Release, Tape
+from synth.encoding.records import Records
+from synth.interface import Answer, Arrays, Ask, Inquiry
+from synth.privacy.events import CountNoise, Event, Gaussian, SampledGaussian
+
+ROUNDING = 1e-3  # relative: sums of clipped gradients are float32
+KINDS = {CountNoise: "skellam", Gaussian: "gaussian", SampledGaussian: "step"}
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """A table, and rows that only the second table has. `joins`: whether sampling takes them."""
+
+    rows: Records
+    extra: Records
+    joins: bool = True
+
+    @property
+    def larger(self) -> Records:
+        return Records.concat([self.rows, self.extra])
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is audited: a fresh inquiry for each run, the asks it is put, and the party that answers."""
+
+    make: Callable[[], Inquiry]
+    asks: Sequence[Ask]
+    party: str
+    noisy_parties: int = 1  # whose shares of count noise add up to what is charged (Plan.noisy_parties)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one release was found to do, beside what was charged."""
+
+    event: Event
+    sensitivity: float  # cells of counts, or L2 over the clip norm; charged are `queries`, or 1
+    allowed: float
+
+
+@dataclass(frozen=True)
+class Replay:
+    violations: list[str]
+    measured: list[Measured]
+    tapes: tuple[Tape, Tape]
+
+    @property
+    def tightness(self) -> float:
+        """The largest share of an allowed sensitivity that the extra row used: near 1, or the row was a weak test."""
+        return max((each.sensitivity / each.allowed for each in self.measured), default=0.0)
+
+
+def replay(subject: Subject, neighbours: Neighbours) -> Replay:
+    """The smaller table first, then the larger one against its tape."""
+    common = len(neighbours.rows)
+    first = Tape(common, neighbours.joins)
+    second = Tape(common, neighbours.joins, replays=first)
+    answers = _answers(subject, neighbours.rows, first)
+    others = _answers(subject, neighbours.larger, second)
+    violations = [*_control_flow(first, second), *_differences(answers, others), *_loose_ends((first, second))]
+    charged = [event for ask in subject.asks for event in subject.make().cost(ask, subject.party)]
+    measured: list[Measured] = []
+    expected = list(_one_by_one(charged))
+    if [KINDS.get(type(event), "nothing known") for event in expected] != [each.kind for each in second.releases]:
+        found = ", ".join(each.kind for each in second.releases) or "none"
+        violations.append(f"charged were {len(expected)} releases ({_names(charged)}), made were: {found}")
+    elif len(first.releases) == len(second.releases):
+        for event, before, after in zip(expected, first.releases, second.releases, strict=True):
+            found_here, measure = _release(event, before, after, neighbours.joins, subject.noisy_parties)
+            violations += found_here
+            measured += [measure] if measure else []
+    return Replay(violations, measured, (first, second))
+
+
+def _answers(subject: Subject, rows: Records, tape: Tape) -> list[Answer]:
+    inquiry, answers = subject.make(), []
+    held: Arrays = {}
+    with recorded(tape):
+        for number, ask in enumerate(subject.asks):
+            answer, held = inquiry.answer(ask, subject.party, rows, held, tape.source("ask", number))
+            answers.append(answer)
+    return answers
+
+
+def _control_flow(first: Tape, second: Tape) -> Iterable[str]:
+    for number, (here, there) in enumerate(zip(first.calls, second.calls, strict=False)):
+        if here != there:
+            yield f"control flow: draw {number} is {here} on one table and {there} on the other"
+            return
+    if len(first.calls) != len(second.calls):
+        yield f"control flow: {len(first.calls)} draws on one table, {len(second.calls)} on the other"
+
+
+def _differences(answers: list[Answer], others: list[Answer]) -> Iterable[str]:
+    for number, (one, other) in enumerate(zip(answers, others, strict=True)):
+        if one.weight != other.weight or set(one.arrays) != set(other.arrays):
+            yield f"ask {number}: the answers' weights or names differ"
+        for name in sorted(set(one.arrays) & set(other.arrays)):
+            here, there = one.arrays[name], other.arrays[name]
+            if here.shape != there.shape or here.dtype != there.dtype:
+                yield f"ask {number}: array '{name}' has another shape or type on the other table"
+            elif not np.array_equal(here, there, equal_nan=True):
+                yield f"ask {number}: array '{name}' differs although every noisy release was the same"
+
+
+def _loose_ends(tapes: Iterable[Tape]) -> Iterable[str]:
+    for tape in tapes:
+        for call in tape.unused:
+            yield f"noise was drawn and added to nothing that could be seen: {call}"
+        if tape.sampled:
+            yield f"{len(tape.sampled)} samples of rows were drawn that no step used"
+
+
+def _one_by_one(events: Iterable[Event]) -> Iterable[Event]:
+    """Steps as single events."""
+    for event in events:
+        if isinstance(event, SampledGaussian):
+            yield from [SampledGaussian(event.sample_rate, event.noise_multiplier, 1)] * event.steps
+        else:
+            yield event
+
+
+def _release(
+    event: Event, before: Release, after: Release, joins: bool, noisy_parties: int
+) -> tuple[list[str], Measured | None]:
+    if before.value.shape != after.value.shape:
+        return [f"{event.kind}: {before.value.size} values on one table, {after.value.size} on the other"], None
+    if isinstance(event, CountNoise):
+        return _counts(event, before, after, noisy_parties)
+    return _gaussian(event, before, after, joins)
+
+
+def _counts(event: CountNoise, before: Release, after: Release, shares: int) -> tuple[list[str], Measured]:
+    change = np.abs(after.value - before.value)
+    wrong = [
+        f"count_noise: variance {each.variance * shares:g} was drawn, {event.variance:g} was charged"
+        for each in (before, after)
+        if not np.isclose(each.variance * shares, event.variance, rtol=1e-9)
+    ]
+    # Σ|Δ|² ≤ q with every |Δ| ≤ 1 is what the event says, and all that its accountant uses.
+    if change.max(initial=0) > 1 or (change**2).sum() > event.queries:
+        wrong.append(
+            f"count_noise: one row changed {int((change > 0).sum())} cells, by up to {change.max():g}; charged were "
+            f"{event.queries} cells, each by 1"
+        )
+    return wrong, Measured(event, float((change**2).sum()), event.queries)
+
+
+def _gaussian(event: Event, before: Release, after: Release, joins: bool) -> tuple[list[str], Measured | None]:
+    if not isinstance(event, SampledGaussian | Gaussian):
+        return [f"{event.kind}: nobody knows how to hold a release against it"], None
+    distance = float(np.linalg.norm(after.value - before.value))
+    bound = after.clip_norm if np.isfinite(after.clip_norm) else distance
+    wanted, wrong = event.noise_multiplier * bound, []
+    rate = event.sample_rate if isinstance(event, SampledGaussian) else 1.0
+    if after.sample_rate != rate or before.sample_rate != rate:
+        wrong.append(f"{event.kind}: rows joined with probability {after.sample_rate:g}, {rate:g} was charged")
+    if distance > bound * (1 + ROUNDING):
+        wrong.append(f"{event.kind}: one row moved the sum by {distance:g}; the clip norm is {bound:g}")
+    for each in (before, after):
+        if not np.sqrt(each.variance) >= wanted * (1 - ROUNDING):
+            wrong.append(f"{event.kind}: noise of {np.sqrt(each.variance):g} was added, {wanted:g} was charged")
+    if rate < 1 and not joins and distance > 0:
+        wrong.append(f"{event.kind}: a row that did not join moved the sum by {distance:g}")
+    return wrong, Measured(event, distance / bound if bound else 0.0, 1.0)
+
+
+def _names(events: Iterable[Event]) -> str:
+    return ", ".join(event.kind for event in events) or "nothing"
