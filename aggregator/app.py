@@ -1,4 +1,4 @@
-"""A run, at the aggregator: admit → agree → federate → publish.
+"""A run, at the aggregator: admit → agree → train → assess → publish.
 
 `synthesize` is the data flow in order. It sees sums and released quantities only; what it writes after every round is
 enough to continue after a kill.
@@ -7,8 +7,9 @@ enough to continue after a kill.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from aggregator import checkpoint
@@ -22,12 +23,17 @@ from aggregator.spending import Spending
 from aggregator.watch import Watch
 from crypto.errors import CryptoError
 from crypto.keys import Identity, IdentityKey
+from synth.assessment.inquiry import AssessmentInquiry
+from synth.assessment.record import AssessmentRecord
+from synth.encoding.records import Records
 from synth.errors import InputError
 from synth.interface import Ask, Synthesizer
 from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
 from synth.statistics import Statistics
 from synth.synthesizers import build
+
+Keep = Callable[[Position], None]  # writes the checkpoint
 
 
 @dataclass(frozen=True)
@@ -57,33 +63,25 @@ class Desk:
 
 def synthesize(plan: Plan, exchange: GridExchange, desk: Desk, watch: Watch) -> Release:
     """The whole run; continues from the desk's checkpoint if there is one."""
-    key = desk.key
-    synthesizer = build(plan)
-    position, statistics = _resumed(plan, desk, synthesizer) or (_start(plan, desk), None)
+    key, synthesizer = desk.key, build(plan)
+    assessment = AssessmentInquiry(plan) if plan.assessment else None
+    position, statistics = _resumed(plan, desk, synthesizer, assessment) or (_start(plan, desk), None)
     watch.stage("admitting parties")
     sums = admit(plan, position.run, exchange, desk.roster)
     if statistics is None:
         statistics, position = agree(plan, sums, position, watch)
         watch.stage("fitting the encoding")
         synthesizer.begin(statistics, position.seed)
-        checkpoint.save(desk.checkpoint, position, statistics, synthesizer)
-
-    watch.stage(f"training {plan.synthesizer.name}")
-    spending = Spending(plan, position.spent)
-    here = position
-
-    def absorbed(ask: Ask) -> None:
-        nonlocal here
-        spending.add(synthesizer, ask)
-        here = replace(here, number=here.number + 1, sequence=here.sequence + 1, spent=spending.to_records())
-        checkpoint.save(desk.checkpoint, here, statistics, synthesizer)
-        watch.round(*synthesizer.progress(), synthesizer.losses(), spending.epsilon())
-
-    federate(synthesizer, sums, position.number, position.sequence, absorbed)
+    keep = partial(
+        checkpoint.save, desk.checkpoint, statistics=statistics, synthesizer=synthesizer, assessment=assessment
+    )
+    position = train(plan, sums, synthesizer, position, keep, watch)
+    watch.stage(f"drawing {plan.rows:,} rows")
+    rows = synthesizer.sample(plan.rows, position.seed)
+    found = assess(plan, sums, assessment, statistics, rows, position, keep, watch) if assessment else None
     watch.stage("collecting the parties' signed statements")
     statements = sums.finish()
-    watch.stage(f"drawing {plan.rows:,} rows")
-    return publish(plan, synthesizer, statements, position, desk.output, desk.simulated, key)
+    return publish(plan, synthesizer, rows, statements, found, position, desk.output, desk.simulated, key)
 
 
 def agree(plan: Plan, sums: SecureSum, position: Position, watch: Watch) -> tuple[Statistics, Position]:
@@ -99,8 +97,57 @@ def agree(plan: Plan, sums: SecureSum, position: Position, watch: Watch) -> tupl
     return inquiry.result(), replace(position, sequence=len(asked), spent=spending.to_records())
 
 
-def _resumed(plan: Plan, desk: Desk, synthesizer: Synthesizer) -> tuple[Position, Statistics | None] | None:
-    return checkpoint.load(desk.checkpoint, plan, synthesizer) if desk.checkpoint.exists() else None
+def train(
+    plan: Plan, sums: SecureSum, synthesizer: Synthesizer, position: Position, keep: Keep, watch: Watch
+) -> Position:
+    """Every ask of the synthesizer that was not absorbed yet."""
+    keep(position)
+    watch.stage(f"training {plan.synthesizer.name}")
+    spending = Spending(plan, position.spent)
+    here = position
+
+    def absorbed(ask: Ask) -> None:
+        nonlocal here
+        spending.add(synthesizer, ask)
+        here = replace(here, number=here.number + 1, sequence=here.sequence + 1, spent=spending.to_records())
+        keep(here)
+        watch.round(*synthesizer.progress(), synthesizer.losses(), spending.epsilon())
+
+    federate(synthesizer, sums, position.number, position.sequence, absorbed)
+    return here
+
+
+def assess(
+    plan: Plan,
+    sums: SecureSum,
+    inquiry: AssessmentInquiry,
+    statistics: Statistics,
+    rows: Records,
+    position: Position,
+    keep: Keep,
+    watch: Watch,
+) -> AssessmentRecord:
+    """The last ask of the plan: how well the drawn rows fit the parties' own. The question is kept before it is asked,
+    as parties answer no other under its number."""
+    watch.stage(f"scoring the table on the parties' rows ({plan.secure_sum.statistics})")
+    inquiry.begin(statistics, rows)
+    keep(position)
+    spending = Spending(plan, position.spent)
+
+    def absorbed(ask: Ask) -> None:
+        spending.add(inquiry, ask)
+        keep(replace(position, spent=spending.to_records()))
+
+    federate(inquiry, sums, number=0, sequence=sum(plan.planned_asks.values()) - 1, absorbed=absorbed)
+    return inquiry.result(rows, position.seed)
+
+
+def _resumed(
+    plan: Plan, desk: Desk, synthesizer: Synthesizer, assessment: AssessmentInquiry | None
+) -> tuple[Position, Statistics | None] | None:
+    if not desk.checkpoint.exists():
+        return None
+    return checkpoint.load(desk.checkpoint, plan, synthesizer, assessment)
 
 
 def _start(plan: Plan, desk: Desk) -> Position:
@@ -109,5 +156,5 @@ def _start(plan: Plan, desk: Desk) -> Position:
         position = Position(secrets.token_hex(8), plan.digest(), secrets.randbits(62))
     else:
         position = Position(f"seed-{desk.seed}-{plan.digest()[:8]}", plan.digest(), desk.seed)
-    checkpoint.save(desk.checkpoint, position, None, None)
+    checkpoint.save(desk.checkpoint, position)
     return position

@@ -134,7 +134,11 @@ def carry_out(words: list[str]) -> dict[str, Any] | str:
             return found
         case ["fetch", name]:
             return as_text(named(state, name).archive())
-    raise InputError("say one of: register FILE, submit FILE, status, stop NAME, plan NAME, fetch NAME")
+        case ["fetch", name, "--despite-gate"]:
+            return as_text(named(state, name).archive(despite_gate=True))
+    raise InputError(
+        "say one of: register FILE, submit FILE, status, stop NAME, plan NAME, fetch NAME [--despite-gate]"
+    )
 
 
 def _patiently(words: list[str]) -> dict[str, Any] | str:

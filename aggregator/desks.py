@@ -3,7 +3,7 @@
 runs/DIGEST/plan.json        the plan, as submitted
 runs/DIGEST/progress.json    how far it is, for people who wait
 runs/DIGEST/work/            the checkpoint
-runs/DIGEST/release/         table, model, certificate
+runs/DIGEST/release/         table, model, certificate; WITHHELD.txt if the plan's gate is closed
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.app import Desk
+from aggregator.publish import PAPERS, WITHHELD
 from synth.archive import write_durably
 from synth.errors import InputError
 from synth.plan import Plan
@@ -68,12 +69,14 @@ class RunFolder:
             write_durably(self.path / "plan.json", content.encode())
             yield
 
-    def archive(self) -> bytes:
-        """The release as a tar file."""
-        buffer = io.BytesIO()
+    def archive(self, despite_gate: bool = False) -> bytes:
+        """The release as a tar file; of one that its gate withheld, table and model only if that is asked for."""
+        buffer, release = io.BytesIO(), self.path / "release"
+        whole = despite_gate or not (release / WITHHELD).exists()
         with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-            for path in sorted((self.path / "release").iterdir()):
-                tar.add(path, path.name)
+            for path in sorted(release.iterdir()):
+                if whole or path.name in PAPERS:
+                    tar.add(path, path.name)
         return buffer.getvalue()
 
 

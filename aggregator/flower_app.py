@@ -39,7 +39,7 @@ def main(grid: Grid, context: Context) -> None:
         except FedsynthError as error:
             reporter.failed(error)
             raise
-        reporter.finished(release.certificate.claim.epsilon)
+        reporter.finished(release.certificate.claim.epsilon, release.withheld)
 
 
 def _plan(context: Context) -> Plan:

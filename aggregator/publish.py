@@ -13,6 +13,7 @@ import pandas as pd
 from aggregator.checkpoint import Position
 from crypto.keys import IdentityKey
 from synth import VERSION, archive
+from synth.assessment.record import AssessmentRecord
 from synth.certificate import (
     Certificate,
     Signature,
@@ -23,10 +24,14 @@ from synth.certificate import (
     sampling_in_words,
     worst,
 )
-from synth.encoding.records import Codec
+from synth.encoding.records import Codec, Records
 from synth.errors import OutputError
 from synth.interface import Synthesizer
 from synth.plan import Plan
+
+ASSESSMENT = "assessment.json"
+WITHHELD = "WITHHELD.txt"  # lies beside a table that its plan's gate did not let through, and says why
+PAPERS = ("certificate.json", "plan.json", "schema.json", ASSESSMENT, WITHHELD)  # what may be seen of a withheld one
 
 
 @dataclass(frozen=True)
@@ -37,18 +42,26 @@ class Release:
     table: pd.DataFrame
     certificate: Certificate
 
+    @property
+    def withheld(self) -> str | None:
+        """Why the plan's gate is closed; None where it is open, or there is none."""
+        found = self.certificate.assessment
+        return found.reasons() if found is not None and found.withheld else None
+
 
 def publish(
     plan: Plan,
     synthesizer: Synthesizer,
+    rows: Records,
     statements: list[SignedStatement],
+    assessment: AssessmentRecord | None,
     position: Position,
     folder: Path,
     simulated: bool,
     key: IdentityKey | None = None,
 ) -> Release:
     """Write everything beside its place first, then move it: a full disk leaves the old release or none."""
-    table = Codec(plan.table).decode(synthesizer.sample(plan.rows, position.seed))
+    table = Codec(plan.table).decode(rows)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(dir=folder, prefix=".partial-"))
@@ -56,7 +69,7 @@ def publish(
         raise _cannot_write(folder, error) from None
     try:
         digests = _write_tables(plan, table, partial)
-        certificate = certify(plan, statements, position, digests, simulated)
+        certificate = certify(plan, statements, position, digests, simulated, assessment)
         if key is not None:
             certificate = signed(certificate, key)
         (partial / "certificate.json").write_text(certificate.model_dump_json(indent=2) + "\n")
@@ -64,6 +77,10 @@ def publish(
         (partial / "schema.json").write_text(plan.table.model_dump_json(indent=2) + "\n")
         meta = {"plan": plan.model_dump(mode="json", by_alias=True), "run": position.run, "version": VERSION}
         (partial / "model.npz").write_bytes(archive.pack(synthesizer.state(), meta))
+        for name, text in _about(assessment).items():
+            (partial / name).write_text(text)
+        for name in (ASSESSMENT, WITHHELD):  # of an earlier release in this place
+            (folder / name).unlink(missing_ok=True)
         for path in sorted(partial.iterdir()):
             path.replace(folder / path.name)
     except OSError as error:
@@ -73,8 +90,23 @@ def publish(
     return Release(folder, table, certificate)
 
 
+def _about(assessment: AssessmentRecord | None) -> dict[str, str]:
+    """The assessment's figures and, where the gate is closed, the mark that keeps the table from being fetched."""
+    if assessment is None:
+        return {}
+    figures = {ASSESSMENT: assessment.model_dump_json(indent=2) + "\n"}
+    return figures | (
+        {WITHHELD: f"Withheld by the plan's gate: {assessment.reasons()}.\n"} if assessment.withheld else {}
+    )
+
+
 def certify(
-    plan: Plan, statements: list[SignedStatement], position: Position, digests: dict[str, str], simulated: bool
+    plan: Plan,
+    statements: list[SignedStatement],
+    position: Position,
+    digests: dict[str, str],
+    simulated: bool,
+    assessment: AssessmentRecord | None = None,
 ) -> Certificate:
     claims = [claim_of(events_of(signed.statement), plan.delta) for signed in statements]
     return Certificate(
@@ -90,6 +122,7 @@ def certify(
         simulated=simulated,
         table_sha256=digests,
         statements=statements,
+        assessment=assessment,
     )
 
 

@@ -40,6 +40,7 @@ class Reporter:
             "epsilon": None,
             "began": _now(),
             "error": None,
+            "withheld": None,
         }
         self._write()
 
@@ -57,8 +58,10 @@ class Reporter:
     def failed(self, error: FedsynthError) -> None:
         self._write(state="failed", error={"code": error.code, "message": str(error)})
 
-    def finished(self, epsilon: float | None) -> None:
-        self._write(state="finished", stage="released", epsilon=epsilon)
+    def finished(self, epsilon: float | None, withheld: str | None = None) -> None:
+        """`withheld` says why the gate is closed."""
+        stage = "withheld by the plan's gate" if withheld else "released"
+        self._write(state="finished", stage=stage, epsilon=epsilon, withheld=withheld)
 
     def _write(self, **changes: Any) -> None:
         self.told = time.monotonic()
@@ -76,6 +79,7 @@ def metrics_text(progress: dict[str, Any]) -> str:
     values = {
         "fedsynth_run_running": int(progress["state"] == "running"),
         "fedsynth_run_failed": int(progress["state"] == "failed"),
+        "fedsynth_run_withheld": int(progress.get("withheld") is not None),
         "fedsynth_run_round": progress["round"],
         "fedsynth_run_rounds": progress["rounds"],
         "fedsynth_run_parties": len(progress["parties"]),

@@ -2,7 +2,7 @@
 
 Errors are one paragraph on standard error and a documented exit code: 1 internal, 2 input, 3 privacy, 4 protocol,
 5 output, 6 the party's own volume, 7 a certificate that does not hold, 8 the cluster, 9 a run without a
-release, 130 interrupted.
+release, 10 a table withheld by its plan's gate, 130 interrupted.
 """
 
 from __future__ import annotations

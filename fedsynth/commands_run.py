@@ -1,7 +1,7 @@
 """`fedsynth install`, `run`, `status`, `logs`, `stop`, `resume`, `fetch`, `uninstall`: the operator's day.
 
 Exit codes beside those of every command: 8 the cluster (unreachable, forbidden, a pod that cannot start), 9 a run that
-ended without a release.
+ended without a release, 10 a table that its plan's gate withheld.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.table import Table
 
 from fedsynth.documents import read_document, read_plan
 from fedsynth.progress import ConsoleWatch
-from synth.errors import FedsynthError, InputError
+from synth.errors import FedsynthError, InputError, Withheld
 from synth.plan import Plan, parse_plan
 
 Namespace = Annotated[
@@ -88,7 +88,8 @@ def run(
 ) -> None:
     """Start a synthesis on the cluster's aggregator.
 
-    Exit codes: 0 started (with --wait: released), 2 the plan, 8 the cluster, 9 it ended without a release.
+    Exit codes: 0 started (with --wait: released), 2 the plan, 8 the cluster, 9 it ended without a release,
+    10 its table is withheld by the plan's gate.
     """
     _start(read_plan(plan), wait, _aggregator(namespace, release, context), as_json)
 
@@ -103,7 +104,8 @@ def resume(
 ) -> None:
     """Continue a run that failed, was stopped or lost its pod, from its checkpoint. Nothing is spent twice.
 
-    Exit codes: 0 started (with --wait: released), 8 the cluster or no such run, 9 it ended without a release.
+    Exit codes: 0 started (with --wait: released), 8 the cluster or no such run, 9 it ended without a release,
+    10 its table is withheld by the plan's gate.
     """
     aggregator = _aggregator(namespace, release, context)
     _start(parse_plan(json.loads(aggregator.ask("plan", name))), wait, aggregator, as_json)
@@ -176,17 +178,27 @@ def stop(
 def fetch(
     name: Annotated[str, typer.Argument(help="The run: its plan's name or the beginning of its digest.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for table, model and certificate.")],
+    despite_gate: Annotated[
+        bool, typer.Option("--despite-gate", help="Bring a table that its plan's gate withheld, too.")
+    ] = False,
     namespace: Namespace = "fedsynth",
     release: Release = "aggregator",
     context: Context = None,
     as_json: Json = False,
 ) -> None:
-    """Bring a finished run's table, model and certificate here.
+    """Bring a finished run's table, model and certificate here; of a withheld one the certificate and the reasons.
 
-    Exit codes: 0 fetched, 8 the cluster or no such run.
+    Exit codes: 0 fetched, 8 the cluster or no such run, 10 withheld by the plan's gate.
     """
-    files = [str(path) for path in _aggregator(namespace, release, context).fetch(name, out)]
-    _say({"files": files}, as_json, "\n".join(files))
+    from aggregator.publish import WITHHELD
+
+    fetched = _aggregator(namespace, release, context).fetch(name, out, despite_gate)
+    _say({"files": [str(path) for path in fetched]}, as_json, "\n".join(map(str, fetched)))
+    if not despite_gate and (marks := [path for path in fetched if path.name == WITHHELD]):
+        raise Withheld(
+            f"{marks[0].read_text().strip()} Table and model stayed where they are; `fedsynth fetch {name} --out {out} "
+            "--despite-gate` brings them."
+        )
 
 
 def uninstall(
@@ -230,6 +242,8 @@ def _start(plan: Plan, wait: bool, aggregator: Any, as_json: bool) -> None:
     if last["state"] != "finished":
         reason = last["error"]["message"] if last["error"] else f"it was {last['state']}"
         raise RunFailed(f"{plan.name} ended without a release: {reason}")
+    if last.get("withheld"):
+        raise Withheld(f"the table of {plan.name} was made and is withheld by the plan's gate: {last['withheld']}.")
     _say(last, as_json, f"{plan.name} is released; `fedsynth fetch {plan.name} --out DIR` brings it here.")
 
 

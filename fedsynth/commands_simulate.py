@@ -15,8 +15,9 @@ from fedsynth.documents import read_plan_content
 from fedsynth.progress import ConsoleWatch
 from fedsynth.simulate import Folders
 from synth import archive
+from synth.assessment.record import AssessmentRecord
 from synth.certificate import Claim
-from synth.errors import InputError
+from synth.errors import InputError, Withheld
 from synth.plan import Plan, parse_plan
 
 
@@ -54,6 +55,8 @@ def simulate(
       fedsynth simulate examples/adult.yaml --data examples/adult.csv.gz --partition iid --parties 3
 
       fedsynth simulate plan.yaml --data north=north.csv --data south=south.csv --data west=west.csv
+
+    Exit codes: 0 done, 2 your input, 4 a party refused, 5 the disk, 10 withheld by the plan's gate, 130 interrupted.
     """
     from fedsynth.simulation_report import write_report
 
@@ -74,9 +77,14 @@ def simulate(
         console.print(f"Stopped. Nothing is lost; continue with: fedsynth simulate --resume --out {out}")
         raise typer.Exit(130) from None
     files = "\n".join(f"  {path}" for path in sorted(out.iterdir()) if path.is_file())
-    console.print(
-        Panel(f"{in_words(release.certificate.claim)}\n\n{files}", title="Synthetic table ready", expand=False)
-    )
+    said = "\n\n".join([in_words(release.certificate.claim), *_assessed(release.certificate.assessment), files])
+    title = "Synthetic table withheld" if release.withheld else "Synthetic table ready"
+    console.print(Panel(said, title=title, expand=False))
+    if release.withheld:
+        raise Withheld(
+            f"the plan's gate is closed: {release.withheld}. The table is kept in {out}, marked by WITHHELD.txt; on a "
+            "cluster `fedsynth fetch` would not hand it out."
+        )
 
 
 def sample(
@@ -119,6 +127,17 @@ def in_words(claim: Claim) -> str:
     if claim.nominal_epsilon is not None:
         return f"nominal ε = {claim.nominal_epsilon:.3f}; end to end no finite ε holds (faithful profile)."
     return "No privacy is promised: the plan says 'none'."
+
+
+def _assessed(record: AssessmentRecord | None) -> list[str]:
+    """The figures of an assessment, a line each."""
+    if record is None:
+        return []
+    lines = [
+        f"  {name:12} {figure.value:7.4f}   between {figure.low:.4f} and {figure.high:.4f}"
+        for name, figure in record.figures.items()
+    ]
+    return ["\n".join(["Assessed on the parties' rows, under the same ε (95 % each end):", *lines])]
 
 
 def _prepare(

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from synth.assessment.record import AssessmentRecord
 from synth.plan import Plan
 from synth.privacy.accounting import compose
 from synth.privacy.events import Event, Unaccounted, from_dict, to_dict
@@ -78,10 +79,15 @@ class Certificate(Strict):
     simulated: bool = Field(description="True if all parties ran on one machine, under one user.")
     table_sha256: dict[str, str] = Field(description="Digest of each synthetic table file.")
     statements: list[SignedStatement] = Field(description="Every party's own account.")
+    assessment: AssessmentRecord | None = Field(
+        None, description="What the table scored on the parties' rows, what that cost, and what the gate said."
+    )
     signature: Signature | None = Field(None, description="The aggregator's signature over all of the above.")
 
     def signed_text(self) -> str:
-        return json.dumps(self.model_dump(mode="json", exclude={"signature"}), separators=(",", ":"), allow_nan=False)
+        """Without an assessment the text is that of certificates from before there were any."""
+        left_out = {"signature"} if self.assessment else {"signature", "assessment"}
+        return json.dumps(self.model_dump(mode="json", exclude=left_out), separators=(",", ":"), allow_nan=False)
 
 
 def claim_of(events: list[Event], delta: float) -> Claim:

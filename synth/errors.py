@@ -11,7 +11,8 @@
     │   ├── Refusal               a party said no; only its code is known here
     │   └── MissingParties        fewer answers than the plan demands
     ├── OutputError               the result could not be written
-    └── NotVerified               a certificate that does not hold
+    ├── NotVerified               a certificate that does not hold
+    └── Withheld                  a table that its plan's gate did not let through
 
 Every message says what is wrong, where, and what to do. The command line prints it as one paragraph and exits
 with `exit_code`.
@@ -80,3 +81,8 @@ class OutputError(FedsynthError):
 class NotVerified(FedsynthError):
     code = "not-verified"
     exit_code = 7
+
+
+class Withheld(FedsynthError):
+    code = "withheld"
+    exit_code = 10

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from synth.assessment.certified import flaw, payers
 from synth.certificate import (
     RELATION,
     Certificate,
@@ -71,6 +72,7 @@ def check_certificate(certificate: Certificate, evidence: Evidence) -> list[Find
         _epsilon(certificate, statements),
         *_tables(certificate, evidence),
         _plan(certificate, statements, evidence.plan),
+        *_assessment(certificate, statements, evidence.plan),
     ]
 
 
@@ -175,6 +177,22 @@ def _plan(certificate: Certificate, statements: list[Statement], plan: Plan | No
             return Finding(what, False, f"more was spent than the plan's ε = {plan.privacy.epsilon:g}")
         return Finding(what, True, f"is the certified one; ε stayed within {plan.privacy.epsilon:g}")
     return Finding(what, True, "is the certified one; it promises no ε")
+
+
+def _assessment(certificate: Certificate, statements: list[Statement], plan: Plan | None) -> Iterable[Finding]:
+    what, record = "assessment", certificate.assessment
+    if record is None:
+        if plan is not None and plan.assessment is not None:
+            yield Finding(what, False, "the plan has one, the certificate does not")
+        return
+    try:
+        signed = [events_of(statement) for statement in statements]
+        wrong = flaw(record, signed, int(certificate.secure_sum.get("minimum_parties", 1)), plan)
+    except (PrivacyError, KeyError, ValueError, TypeError):
+        yield Finding(what, False, "its cost, figures or verdicts cannot be read")
+        return
+    gate = "no gate" if not record.verdicts else "gate closed" if record.withheld else "gate open"
+    yield Finding(what, wrong is None, wrong or f"{payers(record, signed)} parties signed for its cost; {gate}")
 
 
 def _close(left: float | None, right: float | None) -> bool:

@@ -114,9 +114,9 @@ class Aggregator:
         except ClusterError:
             return None
 
-    def fetch(self, name: str, out: Path) -> list[Path]:
-        """Unpack a run's release into a folder."""
-        content = base64.b64decode(self.ask("fetch", name))
+    def fetch(self, name: str, out: Path, despite_gate: bool = False) -> list[Path]:
+        """Unpack a run's release into a folder; of a withheld one the papers, or everything despite its gate."""
+        content = base64.b64decode(self.ask("fetch", name, *(["--despite-gate"] if despite_gate else [])))
         out.mkdir(parents=True, exist_ok=True)
         with tarfile.open(fileobj=io.BytesIO(content)) as tar:
             tar.extractall(out, filter="data")
