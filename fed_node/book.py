@@ -1,4 +1,5 @@
-"""What a ledger's entries add up to: for each run what was reserved and what was charged.
+"""What a ledger's entries add up to: for each run, and for each approved plan that waits for its run, what is set
+aside; and for each run what was charged.
 
 The book is a function of the entries alone. It is built again whenever a ledger is opened, so there is no second
 record of what was spent that could disagree with the first.
@@ -18,7 +19,7 @@ from fed_node.tally import Tally, tally_of
 from synth.privacy.accounting import Spent
 from synth.privacy.events import Event, from_dict, to_dict
 
-Kind = Literal["open", "budget", "reserve", "charge", "release"]
+Kind = Literal["open", "budget", "approve", "withdraw", "reserve", "charge", "release"]
 DELTA_WITHOUT_BUDGET = 1e-6  # only what simulations on public rows print depends on it
 UNBOUNDED = "unbounded"  # JSON has no infinity
 
@@ -39,7 +40,9 @@ class Budget:
 class Entry:
     """One line of the ledger. `cumulative` bounds everything spent up to and including it, over all runs.
 
-    Entries "open" and "budget" set dataset and budget, "reserve" and "release" frame a run, "charge" spends.
+    Entries "open" and "budget" set dataset and budget. "approve" sets a plan's whole cost aside, "withdraw" gives it
+    back. "reserve" begins a run, with what its plan's approval set aside if there is such; "charge" spends; "release"
+    ends the run.
     `time` is for people; nothing is decided by it.
     """
 
@@ -59,11 +62,11 @@ class Entry:
 
 @dataclass
 class Account:
-    """One run: charged never exceeds reserved."""
+    """One run, or one approved plan that has none yet: charged never exceeds reserved."""
 
     plan_digest: str
     reserved: Tally
-    frame: Entry  # the latest "reserve" or "release"
+    frame: Entry  # the latest "approve", "reserve" or "release"
     is_open: bool = True
     charged: Tally = field(default_factory=Counter)
     charges: dict[int, Entry] = field(default_factory=dict)  # by sequence number
@@ -73,14 +76,20 @@ class Account:
         """What this run has spent or may still spend."""
         return self.reserved if self.is_open else self.charged
 
+    @property
+    def unused(self) -> Tally:
+        """What it may still spend."""
+        return self.reserved - self.charged if self.is_open else Counter()
+
 
 class Book:
-    """Accounts by run, in the order in which they were opened."""
+    """Accounts by run, in the order in which they were opened, and approvals by the digest of their plan."""
 
     def __init__(self) -> None:
         self.dataset = ""
         self.budget: Budget | None = None
         self.accounts: dict[str, Account] = {}
+        self.approvals: dict[str, Account] = {}  # set aside, not yet taken over by a run
         self.entries: list[Entry] = []
 
     def enter(self, entry: Entry) -> None:
@@ -88,7 +97,12 @@ class Book:
         match entry.kind:
             case "open" | "budget":
                 self.dataset, self.budget = entry.dataset, entry.budget
+            case "approve":
+                self.approvals[entry.plan_digest] = Account(entry.plan_digest, tally_of(entry.events), entry)
+            case "withdraw":
+                del self.approvals[entry.plan_digest]
             case "reserve":
+                self.approvals.pop(entry.plan_digest, None)
                 account = self.accounts.setdefault(entry.run, Account(entry.plan_digest, tally_of(entry.events), entry))
                 account.is_open, account.frame = True, entry
             case "charge":
@@ -98,6 +112,8 @@ class Book:
             case "release":
                 account = self.accounts[entry.run]
                 account.is_open, account.frame = False, entry
+            case _:
+                raise ValueError(f"'{entry.kind}' is no kind of entry")
 
     @property
     def delta(self) -> float:
@@ -107,13 +123,24 @@ class Book:
     def charged(self) -> Tally:
         return _sum(account.charged for account in self.accounts.values())
 
-    def committed(self, without: str | None = None) -> Tally:
-        """Everything spent, and everything that open runs may still spend."""
-        return _sum(account.committed for run, account in self.accounts.items() if run != without)
+    def committed(self, without: tuple[Account | None, ...] = ()) -> Tally:
+        """Everything spent, and everything that open runs and approved plans may still spend."""
+        return _sum(account.committed for account in self._all() if not any(account is each for each in without))
+
+    def holders(self) -> list[tuple[str, Account]]:
+        """Who has set something aside: open runs by name, and approvals, which have none."""
+        runs = [(run, account) for run, account in self.accounts.items() if account.is_open]
+        return runs + [("", account) for account in self.approvals.values()]
 
     def reserved(self) -> Tally:
-        """What open runs have not used yet."""
-        return _sum(account.reserved - account.charged for account in self.accounts.values() if account.is_open)
+        """What open runs and approved plans have not used yet."""
+        return _sum(account.unused for account in self._all())
+
+    def runs_of(self, plan_digest: str) -> dict[str, Account]:
+        return {run: account for run, account in self.accounts.items() if account.plan_digest == plan_digest}
+
+    def _all(self) -> list[Account]:
+        return [*self.accounts.values(), *self.approvals.values()]
 
 
 def to_body(entry: Entry) -> dict[str, Any]:

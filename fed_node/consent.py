@@ -48,11 +48,14 @@ class Approvals:
             raise self._damaged(digest)
         return plan
 
+    def has(self, digest: str) -> bool:
+        return self._path(digest).exists()
+
     def digests(self) -> list[str]:
         return sorted(path.stem for path in self.folder.glob("*.json") if DIGEST.fullmatch(path.stem))
 
     def withdraw(self, digest: str) -> None:
-        """Take an approval back; a run under way gets no further answer once its party reads the plan again."""
+        """Take an approval back; a run under way gets no further answer."""
         try:
             self._path(digest).unlink(missing_ok=True)
         except OSError as error:

@@ -1,8 +1,9 @@
 """The party's own record of what its rows have cost, and the gate before every answer.
 
-A run reserves its whole cost before it starts, so it never dies half-way for lack of budget; each ask is then charged
-against the reservation before anything is computed; what was not used is given back at the end. Entries are only ever
-added, each is on the disk before the method returns, and each is chained to the one before (see `chain`).
+Approving a plan sets its whole cost aside, so a run never dies half-way for lack of budget. The run takes that over
+(or, where a policy approves without a person, reserves as it begins); each ask is then charged against the reservation
+before anything is computed; what was not used is given back at the end. Entries are only ever added, each is on the
+disk before the method returns, and each is chained to the one before (see `chain`).
 
 The exact ε of a composition takes tenths of a second, too long to wait for at every ask. It is not needed there: the
 reservation was composed with everything else when it was made, and a charge can only use part of it. So a charge
@@ -17,9 +18,9 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from fed_node.book import Account, Budget, Entry, Kind, from_link, to_body, utc_now
+from fed_node.book import DELTA_WITHOUT_BUDGET, Account, Budget, Entry, Kind, from_link, to_body, utc_now
 from fed_node.chain import Chain
-from fed_node.errors import AskChanged, NotReserved, StoreError
+from fed_node.errors import AskChanged, NotApproved, NotReserved, StoreError
 from fed_node.ledger_view import LedgerView
 from fed_node.tally import Tally, events_of, tally_of
 from synth.errors import BudgetError, InputError
@@ -38,21 +39,54 @@ class Ledger(LedgerView):
         self._open(Chain(path, write=True))
         with ExitStack() as on_failure:
             on_failure.callback(self.close)
-            self._agree(dataset, budget)
+            self._check_dataset(dataset)
+            self.set_budget(budget, dataset)
             on_failure.pop_all()
 
-    def reserve(self, run: str, plan_digest: str, events: Iterable[Event]) -> Entry:
-        """Set aside a run's whole cost, or refuse. Repeated, it changes nothing; a released run is taken up again."""
+    def approve(self, plan_digest: str, events: Iterable[Event]) -> Entry:
+        """Set aside a plan's whole cost for its run, or refuse. Nothing changes while it is set aside already."""
         with self._guard:
             book, wanted = self._current(), tally_of(events)
-            account = book.accounts.get(run)
+            for run in book.runs_of(plan_digest).values():
+                if run.is_open:
+                    return run.frame
+            standing = book.approvals.get(plan_digest)
+            if standing is not None and standing.reserved == wanted:
+                return standing.frame
+            whole = compose(events_of(book.committed(without=(standing,)) + wanted), book.delta)
+            self._refuse_beyond_budget(f"plan {plan_digest[:12]}", wanted, whole)
+            if standing is not None:  # another version of the code, at another price
+                self.withdraw(plan_digest)
+            return self._add("approve", whole, "", plan_digest, wanted)
+
+    def withdraw(self, plan_digest: str) -> list[Entry]:
+        """Give back what a plan's approval set aside, and what its open runs have not used; they cannot go on."""
+        with self._guard:
+            book = self._current()
+            ended = [self.release(run) for run, account in book.runs_of(plan_digest).items() if account.is_open]
+            if (standing := book.approvals.get(plan_digest)) is not None:
+                left = compose(events_of(book.committed(without=(standing,))), book.delta)
+                ended.append(self._add("withdraw", left, "", plan_digest, standing.reserved))
+            return ended
+
+    def reserve(self, run: str, plan_digest: str, events: Iterable[Event]) -> Entry:
+        """Begin a run with its whole cost set aside, or refuse. Repeated, it changes nothing; a released run is taken
+        up again."""
+        with self._guard:
+            book, wanted = self._current(), tally_of(events)
+            account, standing = book.accounts.get(run), book.approvals.get(plan_digest)
             if account is not None:
                 if (account.plan_digest, account.reserved) != (plan_digest, wanted):
                     raise AskChanged(f"run {run} was reserved before under another plan or cost; start a new run.")
                 if account.is_open:
                     return account.frame
-            whole = compose(events_of(book.committed(without=run) + wanted), book.delta)
-            self._refuse_beyond_budget(run, wanted, whole)
+            if standing is not None and standing.reserved != wanted:
+                raise NotApproved(
+                    f"plan {plan_digest[:12]} costs something else than when it was approved: the code has changed "
+                    "since. Look at the cost and approve it again."
+                )
+            whole = compose(events_of(book.committed(without=(account, standing)) + wanted), book.delta)
+            self._refuse_beyond_budget(f"run {run}", wanted, whole)
             return self._add("reserve", whole, run, plan_digest, wanted)
 
     def charge(self, run: str, plan_digest: str, sequence: int, ask_digest: str, events: Iterable[Event]) -> Entry:
@@ -78,6 +112,7 @@ class Ledger(LedgerView):
                     "approval. Approve the plan again and start a new run."
                 )
             committed = self._current().entries[-1].cumulative  # a charge is within it, so it does not change
+            self._refuse_beyond_budget(f"run {run}", cost, committed)  # the budget may have been lowered since
             return self._add("charge", committed, run, plan_digest, cost, sequence, ask_digest)
 
     def release(self, run: str) -> Entry:
@@ -86,22 +121,27 @@ class Ledger(LedgerView):
             book, account = self._current(), self._account(run)
             if not account.is_open:
                 return account.frame
-            left = compose(events_of(book.committed(without=run) + account.charged), book.delta)
+            left = compose(events_of(book.committed(without=(account,)) + account.charged), book.delta)
             return self._add("release", left, run, account.plan_digest, account.reserved - account.charged)
 
-    def _agree(self, dataset: str, budget: Budget | None) -> None:
-        """The file is this dataset's; a budget that the party changed since is written down first."""
+    def set_budget(self, budget: Budget | None, dataset: str | None = None) -> None:
+        """A budget that the party changed holds from now on, and is written down first."""
+        with self._guard:
+            book = self._current()
+            if book.entries and book.budget == budget:
+                return
+            kind: Kind = "budget" if book.entries else "open"
+            delta = budget.delta if budget else DELTA_WITHOUT_BUDGET
+            spent = compose(events_of(book.committed()), delta)
+            self._append(Entry(kind, utc_now(), spent, dataset=dataset or book.dataset, budget=budget))
+
+    def _check_dataset(self, dataset: str) -> None:
         book = self._current()
         if book.entries and book.dataset != dataset:
             raise InputError(
                 f"{self._chain.path} is the ledger of dataset '{book.dataset}', not of '{dataset}'. Correct the "
                 "dataset's name, or give the other dataset a ledger of its own."
             )
-        if not book.entries or book.budget != budget:
-            kind: Kind = "budget" if book.entries else "open"
-            book.budget = budget  # the δ to compose at
-            spent = compose(events_of(book.committed()), book.delta)
-            self._append(Entry(kind, utc_now(), spent, dataset=dataset, budget=budget))
 
     def _account(self, run: str) -> Account:
         account = self._current().accounts.get(run)
@@ -109,19 +149,19 @@ class Ledger(LedgerView):
             raise NotReserved(f"run {run} never reserved its cost here; approve its plan and start it again.")
         return account
 
-    def _refuse_beyond_budget(self, run: str, wanted: Tally, whole: Spent) -> None:
+    def _refuse_beyond_budget(self, who: str, wanted: Tally, whole: Spent) -> None:
         budget = self._current().budget
         if budget is None or whole.epsilon <= budget.epsilon * (1 + ROUNDING):
             return
         if unaccounted := [event.what for event in wanted if isinstance(event, Unaccounted)]:
             raise BudgetError(
-                f"run {run} would release {', '.join(unaccounted)} without any provable privacy, and dataset "
+                f"{who} would release {', '.join(unaccounted)} without any provable privacy, and dataset "
                 f"'{self.dataset}' has a budget. Use the rigorous profile, or rows that are public."
             )
         raise BudgetError(
-            f"run {run} would bring dataset '{self.dataset}' to ε = {whole.epsilon:.4g} at δ = {budget.delta:g}, spent "
-            f"and reserved together; the budget is {budget.epsilon:g}. Lower the plan's ε, end a run that still holds "
-            "a reservation, or raise the budget."
+            f"{who} would bring dataset '{self.dataset}' to ε = {whole.epsilon:.4g} at δ = {budget.delta:g}, spent "
+            f"and reserved together; the budget is {budget.epsilon:g}. Lower the plan's ε, withdraw a plan that still "
+            "holds a reservation (`fedsynth node withdraw`), or raise the budget."
         )
 
     def _add(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from fed_node.book import Book, Budget, Entry, from_link, spent_to_dict
@@ -13,7 +14,16 @@ from fed_node.errors import StoreDamaged
 from fed_node.tally import events_of
 from synth.errors import InputError, PrivacyError
 from synth.privacy.accounting import Spent, compose
-from synth.privacy.events import Event
+from synth.privacy.events import Event, to_dict
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """What is set aside and not used yet, and for whom."""
+
+    plan_digest: str
+    run: str  # empty: the plan was approved, and its run has not begun
+    events: tuple[Event, ...]
 
 
 class LedgerView:
@@ -64,9 +74,22 @@ class LedgerView:
         return compose(self.events(run), self._current().delta)
 
     def reserved(self) -> list[Event]:
-        """What open runs have set aside and not used yet."""
+        """What open runs and approved plans have set aside and not used yet."""
         with self._guard:
             return events_of(self._current().reserved())
+
+    def reservations(self) -> list[Reservation]:
+        """The same by holder, in the order in which they were made."""
+        with self._guard:
+            holders = self._current().holders()
+            return [Reservation(each.plan_digest, run, tuple(events_of(each.unused))) for run, each in holders]
+
+    def is_used_up(self, plan_digest: str, run: str) -> bool:
+        """Whether the plan's approval was for an earlier run that ended, and nothing is set aside for this one."""
+        with self._guard:
+            book = self._current()
+            runs = book.runs_of(plan_digest)
+            return run not in runs and plan_digest not in book.approvals and any(not a.is_open for a in runs.values())
 
     def committed(self) -> Spent:
         """ε of everything spent and reserved together: what is held against the budget."""
@@ -89,6 +112,10 @@ class LedgerView:
                 "budget": budget,
                 "spent": spent_to_dict(self.spent()),
                 "committed": spent_to_dict(self.committed()),
+                "reservations": [
+                    {"plan_digest": each.plan_digest, "run": each.run, "events": [to_dict(e) for e in each.events]}
+                    for each in self.reservations()
+                ],
                 "head": self.head,
                 "entries": [{"number": link.number, **link.body, "hash": link.hash} for link in links],
             }

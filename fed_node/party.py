@@ -6,36 +6,44 @@ no state that a restart would lose; what matters is on its volume before anythin
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 from fed_node.answers import AnswerKey, AnswerStore
 from fed_node.consent import Approvals, approved_plan, check_ask, check_policy, check_rows
+from fed_node.errors import NotApproved
+from fed_node.house_rules import HouseRules
 from fed_node.ledger import Ledger
+from fed_node.policy import Policy
 from fed_node.seal import Seal
-from fed_node.settings import LEDGER, PartySettings, budget_of, policy_at
+from fed_node.settings import LEDGER, PartySettings, budget_of
 from fed_node.source import read_records
 from synth import VERSION, wire
 from synth.certificate import Statement, as_records
 from synth.encoding.records import Records
 from synth.errors import ProtocolError
-from synth.inquiries import inquiries
+from synth.inquiries import inquiries, whole_cost
 from synth.interface import Answer, Ask
 from synth.plan import Plan
 from synth.privacy.noise import NoiseSource, seeded_source
 from synth.wire import Envelope
 
+log = logging.getLogger("fed_node")
+
 MOST_RUNS = 4  # held in memory at once; each holds the rows and a model
 
 
 class Party:
-    """Handles the messages of all runs at one institution."""
+    """Handles the messages of all runs at one institution, and its administrator's approvals beside them."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
         self.settings = PartySettings.load(home)
-        self.policy = policy_at(home)
+        self.rules = HouseRules(home)
+        self._looking = threading.Lock()
         self.ledger = Ledger(home / LEDGER, self.settings.dataset, budget_of(self.settings, self.policy))
         self.approvals = Approvals(home / "approved")
         self.answers = AnswerStore(home / "answers")
@@ -43,7 +51,10 @@ class Party:
 
     def handle(self, kind: str, envelope: Envelope) -> Envelope:
         """One message in, one out. Anything unexpected is refused."""
+        self._heed_policy()
         run = self._run(envelope)
+        if kind != "finish":  # to end a run and say what it spent is always allowed
+            run.check_policy()
         match kind:
             case "hello":
                 return run.hello(envelope)
@@ -56,16 +67,40 @@ class Party:
             case "open":
                 return run.seal.open(envelope)
             case "finish":
-                del self.runs[run.id]
+                self.runs.pop(run.id, None)
                 return run.finish()
         raise ProtocolError(f"unknown kind of message '{kind}'")
+
+    @property
+    def policy(self) -> Policy | None:
+        return self.rules.policy
+
+    def approve(self, plan: Plan) -> str:
+        """Set the plan's whole cost aside and remember that it is approved; its digest."""
+        self._heed_policy()
+        if self.policy is not None:
+            check_policy(self.policy, plan, self.settings.name)
+        self.ledger.approve(plan.digest(), whole_cost(plan, self.settings.name))
+        return self.approvals.approve(plan)
+
+    def withdraw(self, digest: str) -> None:
+        """Take an approval back: nothing more is answered under the plan, and what it holds unused is given back."""
+        self.approvals.withdraw(digest)
+        self.ledger.withdraw(digest)
+
+    def _heed_policy(self) -> None:
+        """What the policy's file says now holds from this message on."""
+        with self._looking:
+            if self.rules.look():
+                log.info("the policy changed")
+            self.ledger.set_budget(budget_of(self.settings, self.policy))
 
     def _run(self, envelope: Envelope) -> Run:
         run_id, digest = envelope.options.get("run"), envelope.options.get("plan")
         if not isinstance(run_id, str) or not isinstance(digest, str):
             raise ProtocolError("a message must name its run and its plan's digest")
         run = self.runs.get(run_id)
-        if run is None:
+        if run is None or not self.approvals.has(run.plan.digest()):
             plan = approved_plan(
                 self.approvals, self.policy, self.settings.name, digest, envelope.options.get("plan_text")
             )
@@ -86,27 +121,42 @@ class Run:
         self.name = party.settings.name
         if self.name not in {member.name for member in plan.parties}:
             raise ProtocolError(f"the plan does not name this party ('{self.name}')")
-        if party.policy is not None:
-            check_policy(party.policy, plan, self.name)
         self.inquiries = inquiries(plan)
         seed = party.settings.seed
         self.noise = NoiseSource() if seed is None else seeded_source(seed, run_id, self.name)
         self.seal = Seal(plan, self.name, run_id, party.home, party.settings.peers)
 
     @cached_property
-    def data(self) -> Records:
-        records = read_records(self.party.settings.source(self.party.home), self.plan.table)
-        if self.party.policy is not None:
-            check_rows(self.party.policy, len(records))
-        return records
+    def _data(self) -> Records:
+        return read_records(self.party.settings.source(self.party.home), self.plan.table)
+
+    def check_policy(self) -> None:
+        if (policy := self.party.policy) is not None:
+            check_policy(policy, self.plan, self.name)
+
+    def _rows(self) -> Records:
+        """The party's rows, if they are as many as it wants to take part with."""
+        if (policy := self.party.policy) is not None:
+            check_rows(policy, len(self._data))
+        return self._data
 
     def hello(self, envelope: Envelope) -> Envelope:
         """Say who we are, after making sure that we can see the run through: data fit, budget reserved."""
-        _ = self.data
+        self._rows()
         if not self.party.answers.is_finished(self.id):
+            self._check_approval()
             events = [event for inquiry in self.inquiries.values() for event in inquiry.whole_cost(self.name)]
             self.party.ledger.reserve(self.id, self.plan.digest(), events)
         return self.seal.hello(envelope)
+
+    def _check_approval(self) -> None:
+        """A person's approval is for one run; to spend again on the same plan, it is given again."""
+        automatic = self.party.policy is not None and self.party.policy.auto_approve
+        if not automatic and self.party.ledger.is_used_up(self.plan.digest(), self.id):
+            raise NotApproved(
+                f"plan '{self.plan.name}' was approved for a run that has ended here; `fedsynth node approve PLAN` "
+                "again lets it spend again."
+            )
 
     def answer(self, envelope: Envelope) -> Envelope:
         sequence = self.seal.moment(envelope).number
@@ -120,11 +170,11 @@ class Run:
         """The answer to this very ask: from the store if it was given before, else charged, computed and stored."""
         if (stored := self.party.answers.get(key)) is not None:
             return stored[0]
-        inquiry = self.inquiries[str(ask.options["phase"])]
+        inquiry, rows = self.inquiries[str(ask.options["phase"])], self._rows()
         events = inquiry.cost(ask, self.name)
         self.party.ledger.charge(self.id, self.plan.digest(), key.sequence, key.digest, events)
         local = self.party.answers.latest_local(self.id)
-        answer, local = inquiry.answer(ask, self.name, self.data, local, self.noise.child("ask", key.sequence))
+        answer, local = inquiry.answer(ask, self.name, rows, local, self.noise.child("ask", key.sequence))
         self.party.answers.put(key, answer, local)
         return answer
 

@@ -60,17 +60,24 @@ class Policy(Strict):
 
     @classmethod
     def load(cls, path: Path) -> Policy:
+        return cls.parse(path, read_policy(path))
+
+    @classmethod
+    def parse(cls, path: Path, content: bytes) -> Policy:
         try:
-            return cls.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-        except OSError as error:
-            raise InputError(
-                f"cannot read the policy {path}: {error.strerror}. Write one or correct its path."
-            ) from None
+            return cls.model_validate(yaml.safe_load(content.decode()))
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise InputError(f"the policy {path} is not YAML: {error}. Correct the file.") from None
         except ValidationError as error:
             mistakes = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
             raise InputError(f"the policy {path} does not hold: {mistakes}. Correct or remove these keys.") from None
+
+
+def read_policy(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read the policy {path}: {error.strerror}. Write one or correct its path.") from None
 
 
 def violations(policy: Policy, plan: Plan, party: str) -> list[str]:

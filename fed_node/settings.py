@@ -65,7 +65,7 @@ class PartySettings(Strict):
 
 
 def policy_at(home: Path) -> Policy | None:
-    """The party's policy, if it wrote one. It is read once: a change holds from the next start."""
+    """The party's policy, if it wrote one."""
     path = home / POLICY
     return Policy.load(path) if path.exists() else None
 

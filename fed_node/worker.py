@@ -1,8 +1,9 @@
 """The resident half of a party: one process that holds rows, models, keys and ledger between messages.
 
 The ClientApp, which Flower starts anew for every message, only carries bytes to this process's socket. Messages are
-handled one at a time, each inside the guard; a ping is answered at any time. Nothing here needs an orderly end: the
-ledger's lock goes with the process, a stale socket is replaced, and an answer that was stored is sent again.
+handled one at a time, each inside the guard. A ping and what the administrator wants (to approve a plan, or to take an
+approval back) never wait for a computation. Nothing here needs an orderly end: the ledger's lock goes with the process,
+a stale socket is replaced, and an answer that was stored is sent again.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from fed_node.administration import ADDRESS, ADMINISTRATION, administer
 from fed_node.errors import StoreUnwritable
 from fed_node.frames import PING, Hangup, Request, receive_request, send_reply
 from fed_node.guard import Refused, attempt
 from fed_node.party import Party
 from synth import VERSION
+from synth.archive import write_durably
 from synth.errors import InputError, ProtocolError
 from synth.wire import Envelope
 
@@ -53,6 +56,8 @@ class Worker:
         if request.kind == PING:
             name = self.party.settings.name
             return Envelope({}, {"party": name, "version": VERSION, "busy": self._turn.locked()})
+        if request.kind in ADMINISTRATION:
+            return attempt(request.kind, lambda: administer(self.party, request))
         with self._turn:
             began = time.monotonic()
             reply = attempt(request.kind, lambda: self.party.handle(request.kind, request.envelope))
@@ -75,6 +80,7 @@ class Worker:
 def serve(home: Path, path: Path) -> None:
     """Serve the party of a home folder until SIGTERM or SIGINT."""
     party = Party(home)  # first: whoever holds the ledger's lock owns the socket's place
+    write_durably(home / ADDRESS, str(path.absolute()).encode())
     ready_file(path).unlink(missing_ok=True)  # what a killed worker left
     told_to_end = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

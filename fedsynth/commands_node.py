@@ -9,12 +9,12 @@ import typer
 from rich.console import Console
 
 from crypto.keys import Identity
-from fed_node.consent import Approvals, check_policy
+from fed_node.consent import check_policy
 from fed_node.description import describe
 from fed_node.ledger import LedgerView
 from fed_node.settings import LEDGER, LOG, PartySettings, budget_of, policy_at
 from fed_node.source import check_data
-from fedsynth.approving import show_budget, whole_cost
+from fedsynth.approving import digest_to_withdraw, show_budget, whole_cost
 from fedsynth.checking import schemas_to_check, show_report, source_to_check
 from fedsynth.documents import read_plan
 from fedsynth.ledger_tables import ledger_report
@@ -102,10 +102,15 @@ def approve(
 ) -> None:
     """Show in words what a PLAN would release and cost, hold it against the policy and the budget, and ask.
 
-    Approval is by digest: a plan that is changed afterwards, by one letter, is another plan and is refused.
+    Approval is by digest: a plan that is changed afterwards, by one letter, is another plan and is refused. It is for
+    one run, whose whole cost is set aside in the ledger at once, so that the run never ends half-way for lack of
+    budget; what it does not use is given back at its end. The worker may be running.
 
-    Exit codes: 0 approved, 1 you said no, 2 unreadable, 3 the budget is short, 4 the policy forbids it.
+    Exit codes: 0 approved, 1 you said no, 2 unreadable, 3 the budget is short, 4 the policy forbids it, 6 the volume
+    fails or the worker that holds the ledger does not answer.
     """
+    from fed_node import administration
+
     document, settings, policy = read_plan(plan), PartySettings.load(home), policy_at(home)
     if settings.name not in {party.name for party in document.parties}:
         raise InputError(f"the plan does not name this party, '{settings.name}'; ask its author.")
@@ -115,11 +120,31 @@ def approve(
         console.print("There is no policy.yaml here: nothing but your judgement limits this plan.", style="yellow")
     else:
         check_policy(policy, document, settings.name)
-    show_budget(console, home, events)
+    show_budget(console, home, document, events)
     if not yes and not typer.confirm("Approve this plan?", default=False):
         console.print("Not approved.")
         raise typer.Exit(1)
-    console.print(f"Approved: {Approvals(home / 'approved').approve(document)}")
+    administration.approve(home, document)
+    console.print(f"Approved, and its cost set aside: {document.digest()}", soft_wrap=True)
+
+
+@app.command()
+def withdraw(
+    plan: Annotated[str, typer.Argument(help="The plan's file, or its digest as `fedsynth node ledger` lists it.")],
+    home: Home,
+) -> None:
+    """Take the approval of a PLAN back: what is set aside for it is given back, and nothing more is answered.
+
+    A run of it that is under way stops at its next question; what it was charged so far stays spent. Approved again,
+    such a run can be taken up where it stopped. Withdrawing what was never approved changes nothing.
+
+    Exit codes: 0 withdrawn, 2 unreadable, 6 the volume fails or the worker that holds the ledger does not answer.
+    """
+    from fed_node import administration
+
+    digest = digest_to_withdraw(plan)
+    administration.withdraw(home, digest)
+    typer.echo(f"Withdrawn: {digest}")
 
 
 @app.command()

@@ -6,13 +6,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from fed_node.ledger import Entry, LedgerView
+from fed_node.ledger_view import Reservation
 from synth.privacy.accounting import Spent
 from synth.privacy.events import CountNoise, Event, Gaussian, Laplace, SampledGaussian
 
 MEANING = {
     "open": "ledger begun",
     "budget": "budget set",
-    "reserve": "run begins: its whole cost is set aside",
+    "approve": "plan approved: its whole cost is set aside",
+    "withdraw": "approval withdrawn: what was set aside is given back",
+    "reserve": "run begins, with its whole cost set aside",
     "charge": "ask answered",
     "release": "run ends: what it did not use is given back",
 }
@@ -32,20 +35,27 @@ def _totals(ledger: LedgerView) -> Table:
     table.add_row("spent and reserved", _epsilon(committed))
     if budget:
         table.add_row("left", f"ε = {max(0.0, budget.epsilon - committed.epsilon):.4g} (ε of runs adds up to less)")
+    for each in ledger.reservations():
+        table.add_row("set aside", _reservation(each))
     table.add_row("head", ledger.head)
     return table
 
 
+def _reservation(each: Reservation) -> str:
+    holder = f"for run {each.run}" if each.run else "approved, not begun"
+    return f"{holder}, plan {each.plan_digest}: {'; '.join(map(in_short, each.events)) or 'nothing is left'}"
+
+
 def _history(entries: list[Entry]) -> Table:
     table = Table(title="History", title_justify="left")
-    for heading in ("#", "time (UTC)", "what", "run", "ask", "mechanisms", "ε so far, at most"):
+    for heading in ("#", "time (UTC)", "what", "run or plan", "ask", "mechanisms", "ε so far, at most"):
         table.add_column(heading, overflow="fold")
     for entry in entries:
         table.add_row(
             str(entry.number),
             entry.time.removesuffix("+00:00"),
             MEANING[entry.kind],
-            entry.run,
+            entry.run or entry.plan_digest[:12],
             str(entry.sequence) if entry.sequence >= 0 else "",
             "\n".join(map(in_short, entry.events)),
             _epsilon(entry.cumulative),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fed_node.errors import AskChanged, NotReserved, StoreInUse
+from fed_node.errors import AskChanged, NotApproved, NotReserved, StoreInUse
 from fed_node.ledger import Budget, Ledger, LedgerView
 from synth.errors import BudgetError, InputError
 from synth.privacy.accounting import compose
@@ -245,3 +245,117 @@ def test_recorded_is_never_less_than_spent_nor_more_than_the_budget(
         assert ledger.spent().epsilon <= recorded * (1 + 1e-12)
         assert recorded <= budget.epsilon * (1 + 1e-9)
     ledger.close()
+
+
+# ── approvals ──
+
+
+def test_an_approval_sets_the_whole_cost_aside_and_its_run_takes_it_over(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    approved = ledger.approve(PLAN, [COUNTS, TRAINING])
+    assert approved == ledger.approve(PLAN, [COUNTS, TRAINING])
+    assert [(each.plan_digest, each.run) for each in ledger.reservations()] == [(PLAN, "")]
+    assert ledger.committed() == compose([COUNTS, TRAINING], DELTA)
+    reserved = ledger.reserve("r1", PLAN, [COUNTS, TRAINING])
+    assert reserved.cumulative == approved.cumulative  # taken over, not reserved beside it
+    assert [(each.plan_digest, each.run) for each in ledger.reservations()] == [(PLAN, "r1")]
+    assert ledger.approve(PLAN, [COUNTS, TRAINING]) == reserved  # a run holds it already
+    ledger.charge("r1", PLAN, 0, "a", [steps(30)])
+    ledger.release("r1")
+    assert ledger.reserved() == []
+    assert ledger.committed() == ledger.spent() == compose([steps(30)], DELTA)
+    assert [e.kind for e in ledger.history()] == ["open", "approve", "reserve", "charge", "release"]
+    head, history = ledger.head, ledger.history()
+    ledger.close()
+    view = LedgerView(path)
+    assert (view.head, view.history()) == (head, history)
+
+
+def test_approvals_hold_the_budget_against_each_other_and_give_it_back(path: Path) -> None:
+    alone, both = compose([TRAINING], DELTA).epsilon, compose([TRAINING] * 2, DELTA).epsilon
+    ledger = Ledger(path, "patients", Budget((alone + both) / 2, DELTA))
+    ledger.approve(PLAN, [TRAINING])
+    with pytest.raises(BudgetError, match=rf"ε = {both:.4g} .*budget is {(alone + both) / 2:g}"):
+        ledger.approve("q" * 64, [TRAINING])
+    with pytest.raises(BudgetError):
+        ledger.reserve("other", "q" * 64, [TRAINING])
+    (withdrawn,) = ledger.withdraw(PLAN)
+    assert (withdrawn.kind, withdrawn.cumulative.epsilon) == ("withdraw", 0)
+    assert ledger.withdraw(PLAN) == []
+    ledger.approve("q" * 64, [TRAINING])
+
+
+def test_withdrawing_ends_a_run_that_is_under_way_and_keeps_what_it_spent(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    ledger.approve(PLAN, [TRAINING])
+    ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.charge("r1", PLAN, 0, "a", [steps(10)])
+    ledger.withdraw(PLAN)
+    with pytest.raises(NotReserved):
+        ledger.charge("r1", PLAN, 1, "b", [steps(10)])
+    assert ledger.committed() == compose([steps(10)], DELTA)
+    assert ledger.is_used_up(PLAN, "r2")
+    assert not ledger.is_used_up(PLAN, "r1")
+    ledger.approve(PLAN, [TRAINING])
+    assert not ledger.is_used_up(PLAN, "r2")
+    ledger.reserve("r1", PLAN, [TRAINING])  # taken up where it stopped
+    assert ledger.charge("r1", PLAN, 1, "b", [steps(10)]).kind == "charge"
+    assert ledger.committed() == compose([TRAINING], DELTA)
+
+
+def test_a_plan_that_costs_something_else_by_now_is_approved_anew(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    ledger.approve(PLAN, [TRAINING])
+    with pytest.raises(NotApproved, match="approve it again"):
+        ledger.reserve("r1", PLAN, [steps(101)])
+    ledger.approve(PLAN, [steps(101)])
+    ledger.reserve("r1", PLAN, [steps(101)])
+    assert ledger.reserved() == [steps(101)]
+
+
+def test_a_budget_lowered_below_what_is_reserved_stops_the_next_charge(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.charge("r1", PLAN, 0, "a", [steps(1)])
+    ledger.set_budget(Budget(compose([TRAINING], DELTA).epsilon / 2, DELTA))
+    with pytest.raises(BudgetError, match="budget is"):
+        ledger.charge("r1", PLAN, 1, "b", [steps(1)])
+    assert ledger.charge("r1", PLAN, 0, "a", [steps(1)]).sequence == 0  # paid for, so it may be sent again
+    ledger.set_budget(BUDGET)
+    assert ledger.charge("r1", PLAN, 1, "b", [steps(1)]).sequence == 1
+
+
+@given(actions=st.lists(st.tuples(st.sampled_from(["approve", "withdraw", "reserve", "charge", "release"]),
+                                  st.integers(0, 1), st.integers(0, 1)), max_size=12))  # fmt: skip
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_approved_and_withdrawn_nothing_spent_is_forgotten_and_the_budget_holds(
+    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, int, int]]
+) -> None:
+    """Plans and runs in any order; the ledger must agree with itself after a restart."""
+    path, budget = tmp_path_factory.mktemp("any") / "ledger.sqlite", Budget(2.0, DELTA)
+    ledger, charged = Ledger(path, "patients", budget), 0
+    for number, (action, plan, run) in enumerate(actions):
+        digest, name = str(plan) * 64, f"r{run}"
+        try:
+            match action:
+                case "approve":
+                    ledger.approve(digest, [steps(40)])
+                case "withdraw":
+                    ledger.withdraw(digest)
+                case "reserve":
+                    ledger.reserve(name, digest, [steps(40)])
+                case "charge":
+                    ledger.charge(name, digest, number, "a", [steps(20)])
+                    charged += 20
+                case "release":
+                    ledger.release(name)
+        except (BudgetError, NotReserved, AskChanged):
+            continue
+    assert ledger.events() == ([steps(charged)] if charged else [])
+    assert ledger.spent().epsilon <= ledger.committed().epsilon <= budget.epsilon * (1 + 1e-9)
+    assert ledger.history()[-1].cumulative.epsilon >= ledger.spent().epsilon
+    before = (ledger.head, ledger.reservations(), ledger.committed())
+    ledger.close()
+    again = Ledger(path, "patients", budget)
+    assert (again.head, again.reservations(), again.committed()) == before
+    again.close()

@@ -33,7 +33,7 @@ from tests.small import SCHEMA, plan_content, table
 
 @pytest.fixture(autouse=True)
 def cheap_training() -> Iterator[None]:
-    with mock.patch("synth.synthesizers.build", CheapTraining):
+    with mock.patch("synth.inquiries.build", CheapTraining):
         yield
 
 
@@ -150,6 +150,41 @@ def test_policy_and_budget_are_no_questions(home: Path, plan: Path, tmp_path: Pa
     assert Approvals(home / "approved").digests() == []
 
 
+def test_an_approval_is_seen_in_the_ledger_and_can_be_withdrawn(home: Path, plan: Path) -> None:
+    run("approve", plan, "--home", home, "--yes")
+    again = run("approve", plan, "--home", home, "--yes")
+    assert again.exit_code == 0
+    assert "set aside already" in " ".join(again.output.split())
+    (digest,) = Approvals(home / "approved").digests()
+    with mock.patch.dict("os.environ", {"COLUMNS": "250"}):
+        shown = run("ledger", "--home", home).output
+    for words in ("plan approved: its whole cost is set aside", f"approved, not begun, plan {digest}"):
+        assert words in shown
+    exported = json.loads(run("ledger", "--home", home, "--json").output)
+    assert [(each["plan_digest"], each["run"]) for each in exported["reservations"]] == [(digest, "")]
+    assert run("withdraw", plan, "--home", home).exit_code == 0
+    assert Approvals(home / "approved").digests() == []
+    assert run("withdraw", digest, "--home", home).exit_code == 0  # nothing is left to withdraw
+    exported = json.loads(run("ledger", "--home", home, "--json").output)
+    assert [entry["kind"] for entry in exported["entries"]] == ["open", "approve", "withdraw"]
+    assert exported["reservations"] == []
+    assert run("withdraw", "no-such-plan.yaml", "--home", home).exit_code == 2
+
+
+def test_a_plan_that_does_not_fit_is_refused_with_the_figures(home: Path, plan: Path) -> None:
+    ledger = Ledger(home / "ledger.sqlite", "default", Budget(3.0, 1e-6))
+    ledger.reserve("earlier", "p" * 64, [COST] * 600)
+    reserved = ledger.committed().epsilon
+    ledger.close()
+    policy = home / "policy.yaml"
+    policy.write_text(policy.read_text().replace("in_total: 3.0", f"in_total: {reserved + 1e-3}"))
+    refused = run("approve", plan, "--home", home, "--yes")
+    assert refused.exit_code == 3
+    assert f"from ε = {reserved:.4g} to ε = " in str(refused.exception)
+    assert f"the budget is {reserved + 1e-3:g}" in str(refused.exception)
+    assert Approvals(home / "approved").digests() == []
+
+
 def test_a_plan_that_does_not_name_this_party(home: Path, plan: Path) -> None:
     (home / "party.yaml").write_text((home / "party.yaml").read_text().replace("party-1", "party-9"))
     assert run("approve", plan, "--home", home, "--yes").exit_code == 2
@@ -205,7 +240,7 @@ def test_a_worker_does_not_start_without_what_protects_the_rows(
     assert why in str(refused.exception)
 
 
-def test_the_worker_serves_as_a_command(home: Path) -> None:
+def test_the_worker_serves_as_a_command_and_plans_are_approved_beside_it(home: Path, plan: Path) -> None:
     code = "from fedsynth.cli import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "node", "serve", "--home", str(home)], stderr=subprocess.PIPE, text=True
@@ -222,6 +257,11 @@ def test_the_worker_serves_as_a_command(home: Path) -> None:
     assert second.returncode == 6
     assert "another process" in second.stderr
     assert ready.exists()
+    assert run("approve", plan, "--home", home, "--yes").exit_code == 0
+    (digest,) = Approvals(home / "approved").digests()
+    exported = json.loads(run("ledger", "--home", home, "--json").output)
+    assert [(each["plan_digest"], each["run"]) for each in exported["reservations"]] == [(digest, "")]
+    assert run("withdraw", digest, "--home", home).exit_code == 0
     process.send_signal(signal.SIGTERM)
     _, printed = process.communicate(timeout=30)
     assert process.returncode == 0

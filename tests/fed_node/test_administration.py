@@ -1,0 +1,251 @@
+"""What an administrator decides holds at once: with a worker running or not, in the middle of a run or before it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from aggregator.secure_sum import SecureSum
+from fed_node import administration
+from fed_node.app import KINDS
+from fed_node.errors import NotApproved, StoreInUse
+from fed_node.frames import Request
+from fed_node.ledger import LedgerView
+from fed_node.party import Party
+from fed_node.resident import WorkerRefused, ask_worker
+from fed_node.worker import Worker
+from synth import inquiries
+from synth.errors import BudgetError, InputError, Refusal
+from synth.interface import Ask
+from synth.plan import Plan
+from synth.privacy.accounting import compose
+from synth.wire import Envelope
+from tests.fed_node.two_parties import RUN, CheapTraining, World, make_homes, run_all, small_plan
+
+POLICY = "maximum_epsilon_per_run: 5\nmaximum_epsilon_in_total: 10\nmaximum_delta: 1.0e-5\nminimum_rows: 50\n"
+STATISTICS = Ask(options={"phase": "statistics"})
+
+
+@pytest.fixture(autouse=True)
+def cheap_training() -> Iterator[None]:
+    with mock.patch.object(inquiries, "build", CheapTraining):
+        yield
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return small_plan(rounds=5)
+
+
+@pytest.fixture
+def homes(tmp_path: Path, plan: Plan) -> dict[str, Path]:
+    homes = make_homes(tmp_path, plan)
+    for home in homes.values():
+        (home / "policy.yaml").write_text(POLICY)
+        (home / "approved" / f"{plan.digest()}.json").unlink()
+    return homes
+
+
+def hello(plan: Plan, run: str = RUN, **options: Any) -> Envelope:
+    return Envelope({}, {"run": run, "plan": plan.digest(), "epoch": 0, **options})
+
+
+def cheap_plan(rounds: int) -> Plan:
+    """Declared at ε = 0.1, so that the budget can be set to what two plans cost, and not the policy's other limits."""
+    return small_plan(rounds=rounds, privacy={"epsilon": 0.1, "delta": 1e-5})
+
+
+def between(one: Plan, both: list[Plan]) -> float:
+    """A lifetime ε that pays for one plan and not for all."""
+    costs = [[e for plan in plans for e in inquiries.whole_cost(plan, "party-1")] for plans in ([one], both)]
+    less, more = (compose(events, 1e-5).epsilon for events in costs)
+    assert 0.1 < less < more
+    return (less + more) / 2
+
+
+def kinds(home: Path) -> list[str]:
+    with closing(LedgerView(home / "ledger.sqlite")) as view:
+        return [entry.kind for entry in view.history()]
+
+
+def test_an_approval_is_for_one_run_and_pays_for_it(homes: dict[str, Path], plan: Plan) -> None:
+    home = homes["party-1"]
+    for each in homes.values():
+        administration.approve(each, plan)
+    assert kinds(home) == ["open", "approve"]
+    parties = {name: Party(each) for name, each in homes.items()}
+    world = World({name: party.handle for name, party in parties.items()})
+    run_all(plan, world)
+    charges = plan.synthesizer.asks + 1
+    assert kinds(home) == ["open", "approve", "reserve", *["charge"] * charges, "release"]
+    with pytest.raises(NotApproved, match="approve PLAN` again"):
+        parties["party-1"].handle("hello", hello(plan, "run-2"))
+    parties["party-1"].handle("hello", hello(plan, RUN))  # an aggregator that was killed before it published
+    parties["party-1"].approve(plan)
+    parties["party-1"].handle("hello", hello(plan, "run-2"))
+    assert kinds(home)[-2:] == ["approve", "reserve"]
+    for party in parties.values():
+        party.ledger.close()
+
+
+def test_an_approval_that_the_budget_cannot_pay_is_none(homes: dict[str, Path]) -> None:
+    home, plan, other = homes["party-1"], cheap_plan(5), cheap_plan(4)
+    budget = between(plan, [plan, other])
+    (home / "policy.yaml").write_text(POLICY.replace("in_total: 10", f"in_total: {budget}"))
+    administration.approve(home, plan)
+    with pytest.raises(BudgetError, match=f"budget is {budget:g}"):
+        administration.approve(home, other)
+    with closing(LedgerView(home / "ledger.sqlite")) as ledger:
+        assert [each.plan_digest for each in ledger.reservations()] == [plan.digest()]
+    assert not (home / "approved" / f"{other.digest()}.json").exists()
+    administration.withdraw(home, plan.digest())
+    administration.approve(home, other)
+    administration.withdraw(home, other.digest())
+    administration.withdraw(home, other.digest())
+    assert kinds(home) == ["open", "approve", "withdraw", "approve", "withdraw"]
+    assert list((home / "approved").iterdir()) == []
+
+
+def test_the_worker_decides_while_it_holds_the_ledger_and_while_it_computes(
+    homes: dict[str, Path], plan: Plan, tmp_path: Path
+) -> None:
+    home, socket = homes["party-1"], tmp_path / "w.sock"
+    party = Party(home)
+    with pytest.raises(StoreInUse):
+        administration.approve(home, plan)  # somebody holds the ledger and left no address
+    (home / administration.ADDRESS).write_text(str(socket))
+    computing, done = threading.Event(), threading.Event()
+
+    def busy(kind: str, envelope: Envelope) -> Envelope:
+        computing.set()
+        done.wait(30)
+        return Envelope()
+
+    with closing(Worker(party, socket)), mock.patch.object(party, "handle", busy):
+        thread = threading.Thread(target=ask_worker, args=(socket, Request("ask")))
+        thread.start()
+        assert computing.wait(10)
+        began = time.monotonic()
+        administration.approve(home, plan)
+        assert party.approvals.get(plan.digest()) == plan
+        administration.withdraw(home, plan.digest())
+        assert time.monotonic() - began < 10
+        assert thread.is_alive()  # nobody waited for the computation
+        costly = small_plan(rounds=4, privacy={"epsilon": 6.0, "delta": 1e-5})
+        with pytest.raises(WorkerRefused, match="policy-refused"):
+            administration.approve(home, costly)
+        done.set()
+        thread.join()
+    assert kinds(home) == ["open", "approve", "withdraw"]
+
+
+def test_the_aggregator_cannot_approve() -> None:
+    for kind in administration.ADMINISTRATION:
+        assert kind not in KINDS
+        assert not kind.isidentifier()  # the only actions that Flower lets a message have
+
+
+def test_an_approval_withdrawn_in_the_middle_of_a_run(homes: dict[str, Path], plan: Plan) -> None:
+    for home in homes.values():
+        administration.approve(home, plan)
+    parties = {name: Party(home) for name, home in homes.items()}
+    world = World({name: party.handle for name, party in parties.items()})
+    sums = SecureSum(plan, RUN, world)
+    sums.agree_on_keys(world("hello", dict.fromkeys(sums.parties, sums.hello())).received)
+    sums.total(STATISTICS, 0)
+    party, training = parties["party-1"], CheapTraining(plan)
+    ask = training.ask(0)
+    assert ask is not None
+    party.withdraw(plan.digest())
+    spent = party.ledger.spent()
+    with pytest.raises(Refusal, match="plan-not-approved"):
+        sums.total(ask, 1)
+    assert party.ledger.reserved() == []
+    assert party.ledger.committed() == party.ledger.spent() == spent
+    party.approve(plan)
+    world("hello", dict.fromkeys(sums.parties, sums.hello()))
+    sums.epoch = None
+    sums.total(ask, 1)  # taken up where it stopped
+    assert [entry.sequence for entry in party.ledger.history() if entry.kind == "charge"] == [0, 1]
+    for each in parties.values():
+        each.ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("per_run: 5", "per_run: 1", "policy-refused"),
+        ("minimum_rows: 50", "minimum_rows: 61", "policy-refused"),
+        ("in_total: 10", "in_total: 3.01\nmaximum_rounds: 4", "policy-refused"),
+        ("maximum_delta: 1.0e-5", "maximum_delta: 1.0e-5\nstatistics_modes: [ckks]", "policy-refused"),
+        ("in_total: 10", "in_total: ten", "bad-input"),
+        (POLICY, "- no policy at all", "bad-input"),
+    ],
+)
+def test_a_policy_tightened_in_the_middle_of_a_run_stops_the_next_ask_without_a_restart(
+    homes: dict[str, Path], plan: Plan, old: str, new: str, code: str
+) -> None:
+    for home in homes.values():
+        administration.approve(home, plan)
+    parties = {name: Party(home) for name, home in homes.items()}
+    world = World({name: party.handle for name, party in parties.items()})
+    sums = SecureSum(plan, RUN, world)
+    sums.agree_on_keys(world("hello", dict.fromkeys(sums.parties, sums.hello())).received)
+    sums.total(STATISTICS, 0)
+    ask, party = CheapTraining(plan).ask(0), parties["party-1"]
+    assert ask is not None
+    policy = party.home / "policy.yaml"
+    policy.write_text(POLICY.replace(old, new))
+    with pytest.raises(Refusal, match=code):
+        sums.total(ask, 1)
+    assert sum(entry.kind == "charge" for entry in party.ledger.history()) == 1
+    policy.write_text(POLICY)
+    sums.total(ask, 1)
+    for each in parties.values():
+        each.ledger.close()
+
+
+def test_a_policy_that_is_gone_forbids_everything(homes: dict[str, Path], plan: Plan) -> None:
+    home = homes["party-1"]
+    administration.approve(home, plan)
+    party = Party(home)
+    (home / "policy.yaml").unlink()
+    with pytest.raises(InputError, match="is gone"):
+        party.handle("hello", hello(plan))
+    with pytest.raises(InputError, match="is gone"):
+        party.approve(plan)
+    (home / "policy.yaml").write_text(POLICY.replace("in_total: 10", "in_total: 20"))
+    party.handle("hello", hello(plan))
+    assert party.ledger.budget is not None
+    assert party.ledger.budget.epsilon == 20
+    assert kinds(home) == ["open", "approve", "budget", "reserve"]
+    party.ledger.close()
+
+
+def test_a_lowered_lifetime_budget_holds_for_runs_under_way_too(homes: dict[str, Path]) -> None:
+    plan, other, third = cheap_plan(5), cheap_plan(4), cheap_plan(3)
+    for home in homes.values():
+        administration.approve(home, plan)
+    parties = {name: Party(home) for name, home in homes.items()}
+    world = World({name: party.handle for name, party in parties.items()})
+    sums = SecureSum(plan, RUN, world)
+    sums.agree_on_keys(world("hello", dict.fromkeys(sums.parties, sums.hello())).received)
+    party = parties["party-1"]
+    party.approve(other)
+    lowered = POLICY.replace("in_total: 10", f"in_total: {between(plan, [plan, other])}")
+    (party.home / "policy.yaml").write_text(lowered)
+    with pytest.raises(BudgetError):
+        party.approve(third)
+    with pytest.raises(Refusal, match="budget-exceeded"):
+        sums.total(STATISTICS, 0)
+    party.withdraw(other.digest())
+    sums.total(STATISTICS, 0)
+    for each in parties.values():
+        each.ledger.close()
