@@ -16,11 +16,15 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synth.metrics.contingency import Contingency, cramers_v, theils_u
 from synth.metrics.fidelity import mean_of
 from synth.metrics.tables import FloatArray, IntArray, Rows, Table, table_of
 from synth.schema import Schema
+
+FLAT = 1e-12
+"""Variance, as a share of the column's own, that is rounding: the column is constant where the other is filled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,18 +96,32 @@ def pearson(columns: list[FloatArray]) -> FloatArray:
     if not columns or len(columns[0]) < 2:
         return result
     stacked = np.stack(columns)
-    complete = ~np.isnan(stacked).any(axis=0)
-    if complete.all():
+    filled = ~np.isnan(stacked)
+    if not filled.all():
+        result = _pairwise_pearson(stacked, filled)
+    else:
         with np.errstate(invalid="ignore", divide="ignore"):
             result = np.nan_to_num(np.atleast_2d(np.corrcoef(stacked)))
         result[np.ptp(stacked, axis=1) == 0] = 0.0  # rounding can leave a constant column a tiny variance
         result[:, np.ptp(stacked, axis=1) == 0] = 0.0
-        np.fill_diagonal(result, 1.0)
-        return np.clip(result, -1.0, 1.0)
-    for i, j in combinations(range(len(columns)), 2):
-        both = ~np.isnan(stacked[i]) & ~np.isnan(stacked[j])
-        result[i, j] = result[j, i] = pearson([stacked[i, both], stacked[j, both]])[0, 1] if both.any() else 0.0
-    return result
+    np.fill_diagonal(result, 1.0)
+    return np.clip(result, -1.0, 1.0)
+
+
+def _pairwise_pearson(columns: FloatArray, filled: NDArray[np.bool_]) -> FloatArray:
+    """All pairs by matrix products. Columns are standardised first, so that sums of squares lose no digits."""
+    own = filled.sum(axis=1, keepdims=True)
+    mean = np.where(filled, columns, 0.0).sum(axis=1, keepdims=True) / np.maximum(own, 1)
+    centred = np.where(filled, columns - mean, 0.0)
+    deviation = np.sqrt(np.square(centred).sum(axis=1, keepdims=True) / np.maximum(own, 1))
+    values, there = centred / np.where(deviation > 0, deviation, 1.0), filled.astype(np.float64)
+    rows = np.maximum(there @ there.T, 1.0)  # where both are filled
+    sums, squares = values @ there.T, np.square(values) @ there.T  # of the first column, over those rows
+    covariance = values @ values.T - sums * sums.T / rows
+    variance = squares - np.square(sums) / rows
+    variance = np.where(variance > FLAT * rows, variance, 0.0)
+    scale = np.sqrt(variance * variance.T)
+    return np.divide(covariance, scale, out=np.zeros_like(covariance), where=scale > 0)
 
 
 def correlation_ratio(values: FloatArray, groups: IntArray) -> float:

@@ -10,58 +10,76 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synth.metrics.tables import FloatArray, IntArray, Table
 
 BLOCK_CELLS = 2_000_000
-"""Distances held at once: 16 MB per column."""
+"""Distances held at once: 16 MB, and as much again for the column that is being added."""
+ROUNDING = 9
+"""Decimals that count, so that equally near rows tie whatever order their columns were summed in."""
 
 
 def nearest(targets: Table, candidates: Table, columns: Sequence[str]) -> IntArray:
     """Index of the nearest candidate of every target (the first of equals)."""
-    widths = {name: _range(targets, candidates, name) for name in columns if name in targets.numbers}
-    found = []
-    for block in _blocks(targets, candidates):
-        total = np.zeros((block.rows, candidates.rows))
-        for name in columns:
-            total += column_distance(block, candidates, name, widths.get(name, 1.0))
-        found.append(total.argmin(axis=1))
-    return np.concatenate(found)
+    widths = _widths(targets, candidates)
+    return np.concatenate(
+        [total_distance(block, candidates, columns, widths).argmin(axis=1) for block in _blocks(targets, candidates)]
+    )
 
 
 def nearest_without_each(targets: Table, candidates: Table) -> dict[str, IntArray]:
-    """For every column: the nearest candidate by all *other* columns. One pass: the sum minus each column's part."""
+    """For every column: the nearest candidate by all *other* columns (the first of equals).
+
+    One column is at most 1 apart, so whoever wins without it is at most 1 farther in all columns than the overall
+    winner. Only those few candidates are looked at column by column."""
     names = targets.columns
-    widths = {name: _range(targets, candidates, name) for name in targets.numbers}
-    found: dict[str, list[IntArray]] = {name: [] for name in names}
-    for block in _blocks(targets, candidates, held=len(names)):
-        parts = {name: column_distance(block, candidates, name, widths.get(name, 1.0)) for name in names}
-        total = np.sum(list(parts.values()), axis=0)
-        for name, part in parts.items():
-            # Rounded, so that rows equal on the other columns tie whatever order they were summed in.
-            found[name].append(np.round(total - part, 9).argmin(axis=1))
-    return {name: np.concatenate(indices) for name, indices in found.items()}
+    widths = _widths(targets, candidates)
+    found = []
+    for block in _blocks(targets, candidates):
+        totals = total_distance(block, candidates, names, widths)
+        within_reach = totals.min(axis=1) + 1.0 + 10.0**-ROUNDING
+        for row in range(block.rows):
+            shortlist = np.flatnonzero(totals[row] <= within_reach[row])
+            rivals, target = candidates.take(shortlist), block.take(np.array([row]))
+            parts = np.concatenate([column_distance(target, rivals, name, widths.get(name, 1.0)) for name in names])
+            found.append(shortlist[np.round(totals[row, shortlist] - parts, ROUNDING).argmin(axis=1)])
+    return dict(zip(names, np.stack(found, axis=1), strict=True))
 
 
-def column_distance(targets: Table, candidates: Table, name: str, width: float) -> FloatArray:
+def total_distance(targets: Table, candidates: Table, columns: Sequence[str], widths: dict[str, float]) -> FloatArray:
+    """Shape (targets, candidates): the sum over the columns."""
+    total = np.zeros((targets.rows, candidates.rows))
+    for name in columns:
+        total += column_distance(targets, candidates, name, widths.get(name, 1.0))
+    return total
+
+
+def column_distance(targets: Table, candidates: Table, name: str, width: float) -> FloatArray | NDArray[np.bool_]:
     """Shape (targets, candidates), within 0..1; `width` is the range of a numeric column over both tables."""
     if name in targets.codes:
-        differs: FloatArray = np.not_equal.outer(targets.codes[name], candidates.codes[name]).astype(np.float64)
-        return differs
+        return np.not_equal.outer(targets.codes[name], candidates.codes[name])
     left, right = targets.numbers[name], candidates.numbers[name]
-    distance = np.abs(left[:, None] - right[None, :]) / width
-    if np.isnan(left).any() or np.isnan(right).any():
-        empty_left, empty_right = np.isnan(left)[:, None], np.isnan(right)[None, :]
-        distance = np.where(empty_left | empty_right, (empty_left != empty_right).astype(np.float64), distance)
+    distance: FloatArray = np.subtract.outer(left, right)
+    np.abs(distance, out=distance)
+    distance /= width
+    empty_left, empty_right = np.isnan(left), np.isnan(right)
+    if empty_left.any() or empty_right.any():
+        one_is_empty = np.not_equal.outer(empty_left, empty_right)
+        distance = np.where(np.isnan(distance), one_is_empty, distance)
     return distance
 
 
-def _range(targets: Table, candidates: Table, name: str) -> float:
-    values = np.concatenate([targets.filled(name), candidates.filled(name)])
-    return (float(np.ptp(values)) or 1.0) if len(values) else 1.0
+def _widths(targets: Table, candidates: Table) -> dict[str, float]:
+    """Range of every numeric column over both tables; 1 where it is constant or empty."""
+    widths = {}
+    for name in targets.numbers:
+        values = np.concatenate([targets.filled(name), candidates.filled(name)])
+        widths[name] = (float(np.ptp(values)) or 1.0) if len(values) else 1.0
+    return widths
 
 
-def _blocks(targets: Table, candidates: Table, held: int = 1) -> Iterator[Table]:
-    size = max(1, BLOCK_CELLS // (candidates.rows * max(1, held // 8)))
+def _blocks(targets: Table, candidates: Table) -> Iterator[Table]:
+    size = max(1, BLOCK_CELLS // candidates.rows)
     for start in range(0, targets.rows, size):
         yield targets.take(np.arange(start, min(start + size, targets.rows)))

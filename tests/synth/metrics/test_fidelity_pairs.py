@@ -103,3 +103,19 @@ def test_columns_of_many_labels_are_counted_by_what_occurs() -> None:
     assert len(everywhere.counts) == 3000
     assert cramers_v(everywhere) == pytest.approx(1.0)
     assert theils_u(everywhere) == pytest.approx(1.0)
+
+
+def test_pearson_with_empty_cells_is_that_of_the_rows_where_both_are_filled() -> None:
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(5, 400)) * [[1], [1e6], [1e-3], [5], [1]]
+    columns[1] += 3e8  # far from 0: sums of squares would lose their digits
+    columns[3] += 3 * columns[0]
+    columns[rng.random(columns.shape) < 0.1] = np.nan
+    columns[4] = np.nan
+    columns[2, ~np.isnan(columns[0])] = 5.0  # constant where the first is filled
+    found = pearson(list(columns))
+    for i, j in ((0, 1), (0, 3), (1, 3)):
+        both = ~np.isnan(columns[i]) & ~np.isnan(columns[j])
+        assert found[i, j] == pytest.approx(np.corrcoef(columns[i, both], columns[j, both])[0, 1], abs=1e-12)
+    assert found[0, 2] == 0.0
+    assert not found[4, :4].any()

@@ -1,0 +1,182 @@
+"""What a full evaluation costs and whether it can tell good from bad: `python -m benchmarks.evaluate [--quick]`.
+
+    adult           32,561 × 15 real rows, as many synthetic ones, 16,281 holdout rows: every figure
+    large           500,000 × 55, mixed kinds, made here from a seed; 100,000 holdout rows: every figure
+    real_vs_real    one half of Adult as the synthetic table of the other: every fidelity figure at its ceiling
+    shuffled        every column of Adult shuffled on its own: pairs are gone, single columns are not
+    copies          a table that copies 5 % of the training rows and is otherwise honest: which attacks notice
+
+Each part runs in a process of its own, whose peak memory is its own. `seconds` are of the clock and depend on what else
+the machine does; `cpu_seconds` do not. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.wide_table import wide_schema, wide_table
+from fed_node.source import read_table_as_text
+from fedsynth.documents import read_schema
+from synth.metrics.evaluate import evaluate
+from synth.metrics.evaluation import Evaluation, Score
+from synth.metrics.registry import METRICS
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+COPIED = 0.05
+SLACK = 0.01
+"""How far from its ceiling a figure may be by chance; two halves of Adult differ by less than this."""
+PAIR_METRICS = ("association_kept", "omega", "tvd_two_way", "detection_auroc")
+QUICK_SHARE = 20  # one row in so many
+
+
+def adult(share: int) -> dict[str, Any]:
+    train, test = adult_rows(share)
+    order = np.random.default_rng(0).permutation(len(train))
+    made = pd.concat([test, train.iloc[order[: max(0, len(train) - len(test))]]])  # as many as real; honest in part
+    return figures(evaluate(train, made, schema(), test, progress=shown()))
+
+
+def large(share: int) -> dict[str, Any]:
+    rows = 500_000 // share
+    described = wide_schema()
+    real, made = wide_table(rows, seed=1), wide_table(rows, seed=2)
+    return figures(evaluate(real, made, described, wide_table(rows // 5, seed=3), progress=shown()))
+
+
+def real_vs_real(share: int) -> dict[str, Any]:
+    train, _ = adult_rows(share)
+    order = np.random.default_rng(1).permutation(len(train))
+    first, second = np.array_split(order, 2)
+    found = evaluate(train.iloc[first], train.iloc[second], schema(), progress=shown())
+    below = {s.metric: [s.value, s.ceiling] for s in found.scores if not at_ceiling(s)}
+    return {"at_ceiling": len(found.scores) - len(below), "of": len(found.scores), "below": below}
+
+
+def shuffled(share: int) -> dict[str, Any]:
+    train, test = adult_rows(share)
+    rng = np.random.default_rng(2)
+    mixed = pd.DataFrame({name: rng.permutation(train[name].to_numpy()) for name in train.columns})
+    found = evaluate(train, mixed, schema(), test, progress=shown())
+    return {name: found.score(name).value for name in ("tvd_one_way", *PAIR_METRICS)}
+
+
+def copies(share: int) -> dict[str, Any]:
+    """The honest part are real rows that nobody trained on: half of the test rows, the other half is the holdout."""
+    train, test = adult_rows(share)
+    rng = np.random.default_rng(3)
+    order = rng.permutation(len(test))
+    honest, holdout = test.iloc[order[: len(test) // 2]], test.iloc[order[len(test) // 2 :]]
+    copied = train.sample(int(COPIED * len(train)), random_state=3)
+    found = evaluate(train, pd.concat([honest, copied]), schema(), holdout, progress=shown())
+    blameless = evaluate(train, honest, schema(), holdout, progress=shown())
+    return {"flagged": found.flagged, "flagged_without_copies": blameless.flagged}
+
+
+PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "adult": adult,
+    "large": large,
+    "real_vs_real": real_vs_real,
+    "shuffled": shuffled,
+    "copies": copies,
+}
+
+
+def schema() -> Any:
+    return read_schema(EXAMPLES / "adult.schema.yaml")
+
+
+def adult_rows(share: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    train, test = (read_table_as_text(EXAMPLES / "data" / f"adult-{part}.csv.gz") for part in ("train", "test"))
+    return train.iloc[::share], test.iloc[::share]
+
+
+def figures(found: Evaluation) -> dict[str, Any]:
+    return {"seconds": found.seconds, "flagged": found.flagged, "samplings": found.samplings}
+
+
+def at_ceiling(score: Score) -> bool:
+    """Not worse than two halves of the real rows score, or by chance only."""
+    if score.value is None or score.ceiling is None:
+        return score.value is None and score.ceiling is None
+    metric = METRICS[score.metric]
+    if metric.better == "higher":
+        return score.value >= score.ceiling - SLACK
+    if metric.better == "lower":
+        return score.value <= score.ceiling + SLACK
+    return abs(score.value - metric.ideal) <= abs(score.ceiling - metric.ideal) + SLACK
+
+
+def shown() -> Callable[[str, float], None]:
+    """Seconds of the clock and of the processor for every step that takes more than one, on stderr."""
+    clock, cpu, doing = time.monotonic(), time.process_time(), "reading"
+
+    def step(what: str, share: float) -> None:
+        nonlocal clock, cpu, doing
+        took, worked = time.monotonic() - clock, time.process_time() - cpu
+        if took > 1.0:
+            print(f"{took:7.1f} s {worked:7.1f} cpu  {doing} ({share:.0%})", file=sys.stderr, flush=True)
+        clock, cpu, doing = clock + took, cpu + worked, what
+
+    return step
+
+
+def in_a_process(part: str, share: int) -> dict[str, Any]:
+    """One part with its peak memory and its processor seconds."""
+    command = [sys.executable, "-m", "benchmarks.evaluate", "--part", part, "--share", str(share)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    lines = process.stdout.read().splitlines()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"{part} failed with exit code {process.returncode}; its last words are above")
+    found: dict[str, Any] = json.loads(lines[-1])
+    return found | {"cpu_seconds": used.ru_utime + used.ru_stime, "peak_mb": used.ru_maxrss / 1024}
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--quick", action="store_true", help="one row in twenty: does it run?")
+    options.add_argument("--part", choices=PARTS, help="this part only, in this process")
+    options.add_argument("--share", type=int, default=1, help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    if chosen.part:
+        print(json.dumps(PARTS[chosen.part](chosen.share)))
+        return
+    found = {}
+    for part in PARTS:
+        found[part] = in_a_process(part, QUICK_SHARE if chosen.quick else 1)
+        load = os.getloadavg()[0]
+        print(f"{part}: {json.dumps(found[part])}, load {load:.1f}", flush=True)
+    print(json.dumps(summary(found)))
+
+
+def summary(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "adult_seconds": found["adult"]["seconds"],
+        "adult_cpu_seconds": found["adult"]["cpu_seconds"],
+        "adult_peak_mb": found["adult"]["peak_mb"],
+        "large_seconds": found["large"]["seconds"],
+        "large_cpu_seconds": found["large"]["cpu_seconds"],
+        "large_peak_mb": found["large"]["peak_mb"],
+        "real_vs_real": {name: found["real_vs_real"][name] for name in ("at_ceiling", "of", "below")},
+        "shuffled": {name: found["shuffled"][name] for name in ("tvd_one_way", *PAIR_METRICS)},
+        "copies_flagged": found["copies"]["flagged"],
+        "flagged_without_copies": found["copies"]["flagged_without_copies"],
+        "load": os.getloadavg()[0],
+    }
+
+
+if __name__ == "__main__":
+    main()
