@@ -14,6 +14,7 @@ it wants worst-case rows (`canaries`); and it believes the noise source, which t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -93,6 +94,32 @@ def replay(subject: Subject, neighbours: Neighbours) -> Replay:
             violations += found_here
             measured += [measure] if measure else []
     return Replay(violations, measured, (first, second))
+
+
+def uncharged(charged: Iterable[Event], releases: Iterable[Release], noisy_parties: int) -> list[str]:
+    """Releases that no charge pays for and charges that paid for nothing: calls and noise levels against a ledger."""
+    paid = Counter(_level(event) for event in _one_by_one(charged))
+    made = Counter(_found_level(release, noisy_parties) for release in releases)
+    return [
+        *(f"released {times} times more than charged: {level}" for level, times in (made - paid).items()),
+        *(f"charged {times} times more than released: {level}" for level, times in (paid - made).items()),
+    ]
+
+
+def _level(event: Event) -> str:
+    """A mechanism in words; noise levels are decimals of four digits, so four digits tell them apart."""
+    if isinstance(event, CountNoise):
+        return f"count_noise of variance {event.variance:.4g}"
+    if isinstance(event, SampledGaussian):
+        return f"step with noise multiplier {event.noise_multiplier:.4g} at rate {event.sample_rate:.4g}"
+    return repr(event)
+
+
+def _found_level(release: Release, noisy_parties: int) -> str:
+    if release.kind == "skellam":
+        return _level(CountNoise(1, release.variance * noisy_parties))
+    multiplier = float(np.sqrt(release.variance)) / release.clip_norm
+    return f"step with noise multiplier {multiplier:.4g} at rate {release.sample_rate:.4g}"
 
 
 def _answers(subject: Subject, rows: Records, tape: Tape) -> list[Answer]:

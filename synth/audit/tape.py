@@ -76,12 +76,15 @@ class Tape:
 
     def observed(self, step: Any, gradient: PrivateGradient, *arguments: Any) -> Any:
         """Carry out a DP-SGD step twice, with its noise and without, so that both are known apart."""
+        source = gradient.source
+        if not isinstance(source, RecordingSource) or source.tape is not self:
+            return step(gradient, *arguments)  # not this party's
         unused, places = len(self.unused), dict(self.places)
         noisy = step(gradient, *arguments)
         draws = [call for call in self.unused[unused:] if call[0] == "normal"]
         del self.unused[unused:]
         after, self.places = self.places, places  # the same randomness again, in dropout and the like
-        source, gradient.source = gradient.source, Silent()
+        gradient.source = Silent()
         bare = step(gradient, *arguments)
         gradient.source, self.places = source, after
         divisor = gradient.privacy.expected_batch
@@ -91,9 +94,9 @@ class Tape:
         return self.add(
             Release(
                 "step",
-                source.labels if isinstance(source, RecordingSource) else (),
+                source.labels,
                 value,
-                _variance(noise, source),
+                _variance(noise, source.last_normal.astype(np.float64)),
                 noisy,
                 gradient.privacy.l2_clip_norm,
                 self._rate(len(arguments[1])),
@@ -201,9 +204,8 @@ def _flat(tensors: list[Tensor]) -> Floats:
     return torch.cat([tensor.reshape(-1) for tensor in tensors]).double().numpy()
 
 
-def _variance(noise: Floats, source: NoiseSource) -> float:
-    """How large the noise is that was made of the standard normal values drawn last."""
-    drawn = source.last_normal.astype(np.float64) if isinstance(source, RecordingSource) else np.zeros(0)
+def _variance(noise: Floats, drawn: Floats) -> float:
+    """How large the noise is that was made of these standard normal values."""
     if drawn.shape != noise.shape:
         return 0.0
     return float(noise @ drawn / (drawn @ drawn)) ** 2

@@ -1,0 +1,280 @@
+"""An audit that could not fail would prove nothing: break the real functions, one at a time, and see it fail.
+
+Every check here is one that passes in test_replay, test_whitebox, test_ledger or test_verification as the code stands.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fed_node.answers import AnswerStore
+from fed_node.book import Book, Budget
+from fed_node.ledger import Ledger
+from fed_node.tally import tally_of
+from synth.audit.whitebox import repeats
+from synth.budget import share_of, statistics_event
+from synth.encoding.cells import Cells
+from synth.encoding.records import Records
+from synth.errors import ProtocolError
+from synth.interface import Answer, Arrays, Ask
+from synth.plan import Plan
+from synth.privacy import dpsgd
+from synth.privacy.accounting import Spent, compose
+from synth.privacy.dpsgd import PrivateGradient, StepPrivacy
+from synth.privacy.events import CountNoise, Event
+from synth.privacy.noise import NoiseSource
+from synth.statistics import StatisticsInquiry
+from synth.synthesizers.ctgan import training
+from synth.synthesizers.ctgan.steps import made_up
+from synth.synthesizers.ctgan.training import LocalTraining
+from tests.audit.federations import coin_run, small_run
+from tests.audit.parties import recorded_parties, understated
+from tests.audit.test_replay import replayed
+from tests.audit.test_whitebox import TRUSTS, counts_verdict, step_verdict
+from tests.synth.test_verification import certificate_of, failures
+
+Patch = pytest.MonkeyPatch
+HIGHEST = 1  # the worst-case row
+
+
+@pytest.fixture(autouse=True)
+def runs_of_sound_code() -> None:
+    """Asks and plans come from runs before anything was broken."""
+    small_run("ctgan")
+    small_run("marginals")
+    coin_run("marginals", 3.0, *TRUSTS["shared"])
+
+
+def statistics_violations() -> list[str]:
+    return replayed("marginals", HIGHEST)[0].violations
+
+
+def training_violations() -> list[str]:
+    return replayed("ctgan", HIGHEST)[1].violations
+
+
+def statistics_proven_too_much() -> bool:
+    """In a whole run's sums, of which the statistics are a part."""
+    return counts_verdict("marginals", "shared", runs=20_000).violated
+
+
+def step_proven_too_much(sample_rate: float = 1.0) -> bool:
+    return step_verdict(StepPrivacy(0.5, 1.0, sample_rate, 10.0), runs=3_000).violated
+
+
+def test_the_checks_pass_as_the_code_stands() -> None:
+    assert statistics_violations() == training_violations() == []
+    assert not statistics_proven_too_much()
+    assert not step_proven_too_much()
+
+
+# ── noise halved ──
+
+
+def quarter_share(plan: Plan, event: CountNoise) -> float:
+    return share_of(plan, event) / 4
+
+
+def test_half_the_noise_of_counts(monkeypatch: Patch) -> None:
+    for module in ("synth.statistics", "synth.synthesizers.marginals.synthesizer"):
+        monkeypatch.setattr(f"{module}.share_of", quarter_share)
+    assert any("variance" in each for each in statistics_violations())
+    assert statistics_proven_too_much()
+
+
+def test_a_source_with_half_the_noise(monkeypatch: Patch) -> None:
+    """Replay believes the source; the white-box audit does not."""
+    skellam, normal = NoiseSource.skellam, NoiseSource.normal
+    monkeypatch.setattr(NoiseSource, "skellam", lambda self, v, n: np.rint(skellam(self, v, n) / 2).astype(np.int64))
+    monkeypatch.setattr(NoiseSource, "normal", lambda self, n: normal(self, n) / np.float32(2))
+    assert statistics_proven_too_much()
+    assert step_proven_too_much()
+
+
+@pytest.mark.parametrize("divisor", [2.0, 2**0.5], ids=["halved", "sensitivity/√2"])
+def test_too_little_noise_in_a_step(monkeypatch: Patch, divisor: float) -> None:
+    noise = PrivateGradient._noise
+    monkeypatch.setattr(PrivateGradient, "_noise", lambda self, deviation: noise(self, deviation / divisor))
+    assert any("noise of" in each for each in training_violations())
+    assert step_proven_too_much()
+
+
+# ── clip missing ──
+
+
+def test_no_clipping(monkeypatch: Patch) -> None:
+    add = dpsgd._add_clipped_products
+    monkeypatch.setattr(
+        dpsgd, "_add_clipped_products", lambda sums, passes, slopes, clip: add(sums, passes, slopes, 1e9)
+    )
+    assert any("clip norm" in each for each in training_violations())
+    assert step_proven_too_much()
+
+
+# ── sensitivity / √2 ──
+
+
+def test_counts_calibrated_for_half_the_columns(monkeypatch: Patch) -> None:
+    def halved(plan: Plan, queries: int) -> CountNoise | None:
+        return statistics_event(plan, queries // 2)
+
+    monkeypatch.setattr("synth.statistics.statistics_event", halved)
+    assert any("cells" in each for each in statistics_violations())
+
+
+# ── budget spent twice ──
+
+
+def test_twice_the_steps(monkeypatch: Patch) -> None:
+    steps = LocalTraining._steps
+    monkeypatch.setattr(
+        LocalTraining, "_steps", lambda self, nets, adam, count, noise: steps(self, nets, adam, 2 * count, noise)
+    )
+    assert any("charged were" in each for each in training_violations())
+
+
+def test_counts_released_twice(monkeypatch: Patch) -> None:
+    answer = StatisticsInquiry.answer
+
+    def twice(self: StatisticsInquiry, *arguments: Any) -> tuple[Answer, Arrays]:
+        one, other = (answer(self, *arguments)[0] for _ in range(2))
+        return Answer({"counts": (one.arrays["counts"] + other.arrays["counts"]) // 2}, one.weight), {}
+
+    monkeypatch.setattr(StatisticsInquiry, "answer", twice)
+    assert any("charged were" in each for each in statistics_violations())
+
+
+def test_a_repeated_ask_answered_anew(monkeypatch: Patch, tmp_path: Path) -> None:
+    monkeypatch.setattr(AnswerStore, "get", lambda self, key: None)
+    with recorded_parties(tmp_path, "marginals") as parties:
+        parties.repeated = True
+        with suppress(ProtocolError):  # sealed sums stop such a run as well
+            parties.run("run-1")
+        assert any("times more than charged" in each for each in parties.unpaid())
+
+
+# ── domain from data ──
+
+
+def test_bounds_from_data(monkeypatch: Patch) -> None:
+    count = Cells.count
+
+    def rescaled(self: Cells, records: Records) -> np.ndarray:
+        """Every numeric column stretched from its own least and largest value over all cells."""
+        columns = dict(records.columns)
+        for name, scale in self.scales.items():
+            low, high = np.nanmin(columns[name]), np.nanmax(columns[name])
+            columns[name] = scale.lowest + (columns[name] - low) * (scale.highest - scale.lowest) / max(high - low, 1)
+        return count(self, Records(columns))
+
+    monkeypatch.setattr(Cells, "count", rescaled)
+    assert any("cells" in each for each in statistics_violations())
+
+
+def test_categories_from_data(monkeypatch: Patch) -> None:
+    def seen_only(
+        self: StatisticsInquiry, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource
+    ) -> tuple[Answer, Arrays]:
+        counts = self.cells.count(data)
+        seen = counts[counts > 0]
+        assert self.event is not None
+        noisy = seen + noise.child("counts").skellam(share_of(self.plan, self.event), len(seen))
+        return Answer({"counts": noisy}, self.plan.share(party)), local
+
+    monkeypatch.setattr(StatisticsInquiry, "answer", seen_only)
+    assert any("control flow" in each for each in statistics_violations())
+
+
+# ── accountant reset ──
+
+
+def two_runs(path: Path) -> bool:
+    """Two runs at one ledger; whether it understates them."""
+    ledger = Ledger(path, "rows", Budget(10.0, 1e-5))
+    for run in ("run-1", "run-2"):
+        ledger.reserve(run, "plan", [CountNoise(7, 400.0)])
+        ledger.charge(run, "plan", 0, "ask", [CountNoise(7, 400.0)])
+        ledger.release(run)
+    found = understated(ledger)
+    ledger.close()
+    return found
+
+
+def test_a_ledger_that_forgets_earlier_runs(monkeypatch: Patch, tmp_path: Path) -> None:
+    assert not two_runs(tmp_path / "honest")
+    monkeypatch.setattr(Book, "committed", lambda self, *rest, **more: tally_of([]))
+    assert two_runs(tmp_path / "forgetful")
+
+
+def test_a_certificate_that_forgets_all_but_the_last_event(monkeypatch: Patch) -> None:
+    def reset(events: list[Event], delta: float) -> Spent:
+        return compose(list(events)[-1:], delta)
+
+    assert failures(certificate_of()) == []
+    with monkeypatch.context() as broken:
+        broken.setattr("synth.certificate.compose", reset)
+        certificate = certificate_of()
+    assert "ε recomputed" in failures(certificate)
+
+
+# ── fixed seed ──
+
+
+def test_a_fixed_seed(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(os, "urandom", lambda count: bytes(count))
+    assert repeats(NoiseSource)
+
+
+def test_a_seeded_party_in_a_federation() -> None:
+    assert "noise" in failures(certificate_of(seeded=True))
+
+
+# ── and what else has gone wrong elsewhere ──
+
+
+def test_every_row_in_every_step(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(training, "poisson_batch", lambda source, rows, rate: np.arange(rows))
+    assert any("probability" in each for each in training_violations())
+
+
+def test_a_sampler_that_takes_rows_too_often(monkeypatch: Patch) -> None:
+    sample = NoiseSource.poisson_sample
+    monkeypatch.setattr(NoiseSource, "poisson_sample", lambda self, rows, rate: sample(self, rows, min(1.0, 2 * rate)))
+    assert step_proven_too_much(sample_rate=0.5)
+
+
+def test_the_true_number_of_rows_as_a_weight(monkeypatch: Patch) -> None:
+    answer = StatisticsInquiry.answer
+
+    def weighed(self: StatisticsInquiry, ask: Ask, party: str, data: Records, *rest: Any) -> tuple[Answer, Arrays]:
+        found, local = answer(self, ask, party, data, *rest)
+        return Answer(found.arrays, float(len(data))), local
+
+    monkeypatch.setattr(StatisticsInquiry, "answer", weighed)
+    assert any("weights" in each for each in statistics_violations())
+
+
+def test_a_path_around_the_noise(monkeypatch: Patch) -> None:
+    """The generator sees a real row: smartnoise #301, #484."""
+
+    def leaking(generator: Any, conditions: torch.Tensor, spans: Any) -> Any:
+        rows, asked = made_up(generator, conditions, spans)
+        return rows + seen[-1].sum(), asked
+
+    seen: list[torch.Tensor] = []
+    batches = training.PoissonBatches.draw
+
+    def draw(self: training.PoissonBatches) -> Any:
+        seen.append(self.rows)
+        return batches(self)
+
+    monkeypatch.setattr(training, "made_up", leaking)
+    monkeypatch.setattr(training.PoissonBatches, "draw", draw)
+    assert any("differs although" in each for each in training_violations())
