@@ -18,6 +18,7 @@ from synth.encoding.cells import Cells
 from synth.encoding.records import Records
 
 LIMITS = BinLimits(numeric=20, discrete=64, rows=1.0, label_rows=1.0)  # of the bins that dependencies are seen in
+NOBODY = -1
 
 Numbers = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -46,25 +47,34 @@ def _mixed(words: Numbers) -> Numbers:
 
 
 def share_by_chance(cells: Cells, rows: Records, seed: int) -> float:
-    """The share of strangers that would meet their like among the rows."""
+    """The share of strangers that would meet their like among the rows, those left out that they are made of."""
     bins = refine(cells, cells.count(rows), 0.0, LIMITS)
-    strangers = _recombined(bins, rows, np.random.default_rng(seed))
-    return float(np.isin(row_numbers(cells, strangers), row_numbers(cells, rows)).mean())
-
-
-def _recombined(bins: Bins, rows: Records, rng: np.random.Generator) -> Records:
-    """As many new rows: each column's values drawn from rows that agree on the bin of the column it hangs on."""
+    sources = _sources(bins, rows, np.random.default_rng(seed))  # (columns, strangers)
     names = list(rows.columns)
-    index = bins.index(rows, names)
-    sizes = [bins.size(name) for name in names]
-    chosen: dict[int, Ints] = {0: rng.integers(0, len(rows), len(rows))}  # by column, the row its value comes from
+    strangers = Records({name: rows.columns[name][source] for name, source in zip(names, sources, strict=True)})
+    known, numbers = row_numbers(cells, rows), row_numbers(cells, strangers)
+    distinct, like = np.unique(known, return_counts=True)
+    place = np.minimum(np.searchsorted(distinct, numbers), len(distinct) - 1)
+    met = np.where(distinct[place] == numbers, like[place], 0)
+    own = np.sort(np.where(known[sources] == numbers, sources, NOBODY), axis=0)  # sources that are such a row
+    first = np.vstack([own[:1] != NOBODY, (own[1:] != own[:-1]) & (own[1:] != NOBODY)])
+    return float((met > first.sum(axis=0)).mean())
+
+
+def _sources(bins: Bins, rows: Records, rng: np.random.Generator) -> Ints:
+    """For every column of as many strangers, the row its value comes from: one that agrees on the bin of the column it
+    hangs on."""
+    names = list(rows.columns)
+    index, sizes = bins.index(rows, names), [bins.size(name) for name in names]
+    found = np.empty((len(names), len(rows)), dtype=np.int64)
+    found[0] = rng.integers(0, len(rows), len(rows))
     for parent, child in _tree(index, sizes):
         order = np.argsort(index[parent], kind="stable")
         counts = np.bincount(index[parent], minlength=sizes[parent])
         starts = np.cumsum(counts) - counts
-        asked = index[parent][chosen[parent]]
-        chosen[child] = order[starts[asked] + rng.integers(0, counts[asked])]
-    return Records({name: rows.columns[name][chosen[place]] for place, name in enumerate(names)})
+        asked = index[parent][found[parent]]
+        found[child] = order[starts[asked] + rng.integers(0, counts[asked])]
+    return found
 
 
 def _tree(index: list[Ints], sizes: list[int]) -> list[tuple[int, int]]:
