@@ -78,7 +78,9 @@ def synthesize(plan: Plan, exchange: GridExchange, desk: Desk, watch: Watch) -> 
     position = train(plan, sums, synthesizer, position, keep, watch)
     watch.stage(f"drawing {plan.rows:,} rows")
     rows = synthesizer.sample(plan.rows, position.seed)
-    found = assess(plan, sums, assessment, statistics, rows, position, keep, watch) if assessment else None
+    found = None
+    if assessment is not None:
+        found, position = assess(plan, sums, assessment, statistics, rows, position, keep, watch)
     watch.stage("collecting the parties' signed statements")
     statements = sums.finish()
     return publish(plan, synthesizer, rows, statements, found, position, desk.output, desk.simulated, key)
@@ -87,14 +89,15 @@ def synthesize(plan: Plan, exchange: GridExchange, desk: Desk, watch: Watch) -> 
 def agree(plan: Plan, sums: SecureSum, position: Position, watch: Watch) -> tuple[Statistics, Position]:
     """The statistics that every encoding is fitted on: the run's first asks."""
     watch.stage(f"summing statistics ({plan.secure_sum.statistics})")
-    inquiry, spending, asked = statistics_inquiry(plan), Spending(plan), []
+    inquiry, spending, asked = statistics_inquiry(plan), Spending(plan), 0
 
     def absorbed(ask: Ask) -> None:
-        spending.add(inquiry, ask)
-        asked.append(ask)
+        nonlocal asked
+        spending.add(inquiry, ask, asked, sums.answered[asked])
+        asked += 1
 
     federate(inquiry, sums, number=0, sequence=0, absorbed=absorbed)
-    return inquiry.result(), replace(position, sequence=len(asked), spent=spending.to_records())
+    return inquiry.result(), replace(position, sequence=asked, **spending.to_records())
 
 
 def train(
@@ -103,13 +106,13 @@ def train(
     """Every ask of the synthesizer that was not absorbed yet."""
     keep(position)
     watch.stage(f"training {plan.synthesizer.name}")
-    spending = Spending(plan, position.spent)
+    spending = Spending(plan, position.spent, position.sums)
     here = position
 
     def absorbed(ask: Ask) -> None:
         nonlocal here
-        spending.add(synthesizer, ask)
-        here = replace(here, number=here.number + 1, sequence=here.sequence + 1, spent=spending.to_records())
+        spending.add(synthesizer, ask, here.sequence, sums.answered[here.sequence])
+        here = replace(here, number=here.number + 1, sequence=here.sequence + 1, **spending.to_records())
         keep(here)
         watch.round(*synthesizer.progress(), synthesizer.losses(), spending.epsilon())
 
@@ -126,20 +129,22 @@ def assess(
     position: Position,
     keep: Keep,
     watch: Watch,
-) -> AssessmentRecord:
+) -> tuple[AssessmentRecord, Position]:
     """The last ask of the plan: how well the drawn rows fit the parties' own. The question is kept before it is asked,
     as parties answer no other under its number."""
     watch.stage(f"scoring the table on the parties' rows ({plan.secure_sum.statistics})")
     inquiry.begin(statistics, rows)
     keep(position)
-    spending = Spending(plan, position.spent)
+    spending, last = Spending(plan, position.spent, position.sums), sum(plan.planned_asks.values()) - 1
 
     def absorbed(ask: Ask) -> None:
-        spending.add(inquiry, ask)
-        keep(replace(position, spent=spending.to_records()))
+        nonlocal position
+        spending.add(inquiry, ask, last, sums.answered[last])
+        position = replace(position, **spending.to_records())
+        keep(position)
 
-    federate(inquiry, sums, number=0, sequence=sum(plan.planned_asks.values()) - 1, absorbed=absorbed)
-    return inquiry.result(rows, position.seed)
+    federate(inquiry, sums, number=0, sequence=last, absorbed=absorbed)
+    return inquiry.result(rows, position.seed), position
 
 
 def _resumed(

@@ -24,6 +24,7 @@ class Position:
     number: int = 0  # the synthesizer's next ask
     sequence: int = 0  # the run's next ask
     spent: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # events by party, for display
+    sums: list[dict[str, Any]] = field(default_factory=list)  # who is in which sum, for the certificate
 
 
 def save(

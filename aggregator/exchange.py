@@ -71,9 +71,9 @@ class GridExchange:
         return replies
 
     def __call__(self, kind: str, envelopes: dict[str, Envelope]) -> Replies:
-        party_of = {self.node_of[party]: party for party in envelopes}
-        messages = self._round_trip(kind, {self.node_of[party]: e for party, e in envelopes.items()})
-        received, lost = {}, [party for node, party in party_of.items() if node not in messages]
+        party_of = {self.node_of[party]: party for party in envelopes if party in self.node_of}
+        messages = self._round_trip(kind, {node: envelopes[party] for node, party in party_of.items()})
+        received, lost = {}, [party for party in envelopes if self.node_of.get(party) not in messages]
         for node, message in messages.items():
             party = party_of[node]
             if message.has_error() and message.error.code != REFUSED:

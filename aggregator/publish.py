@@ -18,15 +18,16 @@ from synth.certificate import (
     Certificate,
     Signature,
     SignedStatement,
-    claim_of,
-    events_of,
+    as_records,
+    claim_over,
     noise_in_words,
     sampling_in_words,
-    worst,
 )
 from synth.encoding.records import Codec, Records
 from synth.errors import OutputError
+from synth.inquiries import whole_cost
 from synth.interface import Synthesizer
+from synth.participation import Absent, Participation, first_missing
 from synth.plan import Plan
 
 ASSESSMENT = "assessment.json"
@@ -108,7 +109,9 @@ def certify(
     simulated: bool,
     assessment: AssessmentRecord | None = None,
 ) -> Certificate:
-    claims = [claim_of(events_of(signed.statement), plan.delta) for signed in statements]
+    stated = [signed.statement for signed in statements]
+    sums = [Participation.model_validate(record) for record in position.sums]
+    absent = _absent(plan, sums, {statement.party for statement in stated})
     return Certificate(
         run=position.run,
         plan_digest=plan.digest(),
@@ -118,12 +121,27 @@ def certify(
         secure_sum=plan.secure_sum.model_dump(mode="json") | {"minimum_parties": plan.minimum_parties},
         noise=noise_in_words(plan),
         sampling=sampling_in_words(plan),
-        claim=worst(claims),
+        claim=claim_over(stated, absent, plan.delta),
         simulated=simulated,
         table_sha256=digests,
         statements=statements,
+        participation=sums,
+        absent=absent,
         assessment=assessment,
     )
+
+
+def _absent(plan: Plan, sums: list[Participation], stated: set[str]) -> list[Absent]:
+    """The lost, with all that they may have spent."""
+    return [
+        Absent(
+            party=party.name,
+            missing_from=first_missing(sums, party.name),
+            at_most=as_records(whole_cost(plan, party.name)),
+        )
+        for party in plan.parties
+        if party.name not in stated
+    ]
 
 
 def signed(certificate: Certificate, key: IdentityKey) -> Certificate:

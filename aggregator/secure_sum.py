@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -50,6 +51,7 @@ class SecureSum:
         self.plan, self.run = plan, run
         self.agreement = KeyAgreement(plan, run, exchange, roster)
         self.parties = [party.name for party in plan.parties]  # who still takes part
+        self.answered: dict[int, list[str]] = {}  # by sequence: whose answers are in the sum
         self.epoch: Epoch | None = None
 
     def hello(self) -> Envelope:
@@ -62,13 +64,26 @@ class SecureSum:
         self._persist(lambda: self._current_epoch(first.pop() if first else None))
 
     def total(self, ask: Ask, sequence: int) -> Answer | dict[str, Answer]:
-        return self._persist(lambda: self._round(ask, sequence))
+        found = self._persist(lambda: self._round(ask, sequence))
+        parties = self._current_epoch().parties
+        self.answered[sequence] = parties
+        return replace(found, parties=len(parties)) if isinstance(found, Answer) else found
 
     def finish(self) -> list[SignedStatement]:
-        """Every party's own, signed account of the run."""
+        """Every party's own, signed account of the run; of a lost one if it can be reached by now."""
         envelope = Envelope({}, self.agreement.header)
         replies = self._persist(lambda: self.agreement.send("finish", dict.fromkeys(self.parties, envelope)))
-        return [self._statement(party, reply) for party, reply in sorted(replies.items())]
+        lost = [party.name for party in self.plan.parties if party.name not in self.parties]
+        found = replies | {party: reply for party in lost if (reply := self._last_word(party, envelope))}
+        return [self._statement(party, reply) for party, reply in sorted(found.items())]
+
+    def _last_word(self, party: str, envelope: Envelope) -> Envelope | None:
+        """What a lost party says after all; it may refuse, or be away still, and the run ends without it."""
+        try:
+            return self.agreement.exchange("finish", {party: envelope}).received.get(party)
+        except (Refusal, MissingParties) as error:
+            log.warning("lost party %s made no statement (%s)", party, error.code)
+            return None
 
     def _persist(self, step: Callable[[], T]) -> T:
         """Try until it works, in a new epoch each time, while there are parties enough and new keys can help."""

@@ -1,6 +1,7 @@
-"""The aggregator's own tally of what each party spends: costs are functions of plan and ask, so it can follow along.
+"""The aggregator's own tally, ask by ask: whose answers are in the sum, what noise is in it, and what it cost them.
 
-It is for display only; the record that counts is each party's ledger.
+Costs are functions of plan and ask, so it can follow along. ε is for display only: the record that counts is each
+party's ledger. Who took part goes into the certificate.
 """
 
 from __future__ import annotations
@@ -10,26 +11,43 @@ from typing import Any
 
 from synth.certificate import as_records, claim_of, worst
 from synth.interface import Ask, Inquiry
+from synth.participation import Participation, count_variance, joined
 from synth.plan import Plan
 from synth.privacy.events import Event, from_dict
 
+Records = list[dict[str, Any]]
+
 
 class Spending:
-    """Events by party, as asked so far."""
+    """Events by party and sums by ask, as absorbed so far."""
 
-    def __init__(self, plan: Plan, records: dict[str, list[dict[str, Any]]] | None = None) -> None:
+    def __init__(self, plan: Plan, spent: dict[str, Records] | None = None, sums: Records | None = None) -> None:
         self.plan = plan
         self.events: dict[str, list[Event]] = defaultdict(list)
-        for party, events in (records or {}).items():
+        for party, events in (spent or {}).items():
             self.events[party] = [from_dict(event) for event in events]
+        self.participation = [Participation.model_validate(record) for record in sums or []]
 
-    def add(self, inquiry: Inquiry, ask: Ask) -> None:
-        for party in self.plan.parties:
-            self.events[party.name] += inquiry.cost(ask, party.name)
+    def add(self, inquiry: Inquiry, ask: Ask, sequence: int, parties: list[str]) -> None:
+        """One sum more: ask number `sequence` of the run, answered by these parties."""
+        costs = {party: inquiry.cost(ask, party) for party in parties}
+        for party, events in costs.items():
+            self.events[party] += events
+        variances = sorted(
+            {count for events in costs.values() for count in count_variance(self.plan, events, len(parties))}
+        )
+        summed = Participation(
+            phase=str(ask.options["phase"]), first=sequence, last=sequence, parties=parties, count_variance=variances
+        )
+        self.participation = joined(self.participation, summed)
 
     def epsilon(self) -> float | None:
         """ε of the most exposed party; None when there is no finite bound."""
         return worst([claim_of(events, self.plan.delta) for events in self.events.values()]).epsilon
 
-    def to_records(self) -> dict[str, list[dict[str, Any]]]:
-        return {party: as_records(events) for party, events in self.events.items()}
+    def to_records(self) -> dict[str, Any]:
+        """`spent` and `sums`, as a position keeps them."""
+        return {
+            "spent": {party: as_records(events) for party, events in self.events.items()},
+            "sums": [each.model_dump(mode="json") for each in self.participation],
+        }

@@ -69,6 +69,12 @@ class LedgerView:
             account = book.accounts.get(run)
             return events_of(account.charged) if account else []
 
+    def asks(self, run: str) -> list[int]:
+        """Numbers of the asks that a run was charged for."""
+        with self._guard:
+            account = self._current().accounts.get(run)
+            return sorted(account.charges) if account else []
+
     def spent(self, run: str | None = None) -> Spent:
         """Exact ε of `events`, at the budget's δ."""
         return compose(self.events(run), self._current().delta)

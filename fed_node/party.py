@@ -27,6 +27,7 @@ from synth.encoding.records import Records
 from synth.errors import ProtocolError
 from synth.inquiries import inquiries, whole_cost
 from synth.interface import Answer, Ask
+from synth.participation import spans_of
 from synth.plan import Plan
 from synth.privacy.noise import NoiseSource, seeded_source
 from synth.wire import Envelope
@@ -189,6 +190,7 @@ class Run:
             code_version=VERSION,
             image_digest=os.environ.get("FEDSYNTH_IMAGE_DIGEST"),
             events=as_records(self.party.ledger.events(self.id)),
+            asks=spans_of(self.party.ledger.asks(self.id)),
             ledger_head=self.party.ledger.head,
             seeded=self.noise.seeded,
         )

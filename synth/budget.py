@@ -52,9 +52,9 @@ def share_of(plan: Plan, event: CountNoise) -> float:
     return event.variance / plan.noisy_parties
 
 
-def summed_variance(plan: Plan, event: CountNoise) -> float:
-    """The variance in the opened sum when every party of the plan has answered."""
-    return share_of(plan, event) * len(plan.parties)
+def summed_variance(plan: Plan, event: CountNoise, parties: int | None = None) -> float:
+    """The variance in the opened sum of so many parties' answers; None: every party of the plan has answered."""
+    return share_of(plan, event) * (len(plan.parties) if parties is None else parties)
 
 
 def _trust(plan: Plan) -> Literal["shared", "local"]:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from synth.assessment.record import AssessmentRecord
+from synth.participation import Absent, Participation
 from synth.plan import Plan
 from synth.privacy.accounting import compose
 from synth.privacy.events import Event, Unaccounted, from_dict, to_dict
@@ -38,6 +39,9 @@ class Statement(Strict):
     code_version: str = Field(description="Version of fedsynth that ran at the party.")
     image_digest: str | None = Field(None, description="Digest of the container image, when there was one.")
     events: list[dict[str, Any]] = Field(description="Everything charged to the ledger for this run, in order.")
+    asks: list[tuple[int, int]] = Field(
+        [], description="The asks that were charged, as first and last of neighbouring ones, counted from 0."
+    )
     ledger_head: str = Field(description="Hash of the party's last ledger entry: pins the ledger's whole history.")
     seeded: bool = Field(description="True if randomness was fixed by a seed: then the noise protects nobody.")
 
@@ -78,20 +82,25 @@ class Certificate(Strict):
     claim: Claim = Field(description="The largest claim of any party: rows are disjoint, so claims do not add up.")
     simulated: bool = Field(description="True if all parties ran on one machine, under one user.")
     table_sha256: dict[str, str] = Field(description="Digest of each synthetic table file.")
-    statements: list[SignedStatement] = Field(description="Every party's own account.")
+    statements: list[SignedStatement] = Field(description="The own account of every party that was not lost.")
+    participation: list[Participation] = Field([], description="Whose answers are in which sums, ask by ask.")
+    absent: list[Absent] = Field([], description="Parties that were lost and made no statement.")
     assessment: AssessmentRecord | None = Field(
         None, description="What the table scored on the parties' rows, what that cost, and what the gate said."
     )
     signature: Signature | None = Field(None, description="The aggregator's signature over all of the above.")
 
     def signed_text(self) -> str:
-        """Without an assessment the text is that of certificates from before there were any."""
-        left_out = {"signature"} if self.assessment else {"signature", "assessment"}
+        """What a certificate does not have is not in the text, so older ones still hold."""
+        optional = ("assessment", "participation", "absent")
+        left_out = {"signature", *(name for name in optional if not getattr(self, name))}
         return json.dumps(self.model_dump(mode="json", exclude=left_out), separators=(",", ":"), allow_nan=False)
 
 
 def claim_of(events: list[Event], delta: float) -> Claim:
     """Compose the events; with anything unaccounted there is no ε, only a nominal one."""
+    if not events:
+        return Claim(epsilon=0.0, nominal_epsilon=0.0, delta=delta, method="none")
     accountable = [event for event in events if not isinstance(event, Unaccounted)]
     nominal = compose(accountable, delta) if accountable else None
     sound = len(accountable) == len(events) and nominal is not None
@@ -107,6 +116,12 @@ def claim_of(events: list[Event], delta: float) -> Claim:
 def worst(claims: list[Claim]) -> Claim:
     """Parties hold disjoint rows, so the release's claim is the largest of any party."""
     return max(claims, key=lambda claim: math.inf if claim.epsilon is None else claim.epsilon)
+
+
+def claim_over(statements: list[Statement], absent: list[Absent], delta: float) -> Claim:
+    """The release's claim: the lost are taken to have spent all that they may have."""
+    spent = [*map(events_of, statements), *([from_dict(record) for record in each.at_most] for each in absent)]
+    return worst([claim_of(events, delta) for events in spent])
 
 
 def events_of(statement: Statement) -> list[Event]:
@@ -126,7 +141,7 @@ def noise_in_words(plan: Plan) -> str:
     return (
         f"Counts: each of {len(plan.parties)} parties added 1/{plan.noisy_parties} of the noise variance, so the "
         f"promise holds if at most {plan.secure_sum.colluders} of them pool what they know with the aggregator"
-        + (f" and at most {dropouts} drop out" if dropouts else "")
+        + (f" and at most {dropouts} are lost" if dropouts else "")
         + ". Model updates: every party added all the noise itself."
     )
 

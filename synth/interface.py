@@ -50,6 +50,7 @@ class Answer:
 
     arrays: Arrays
     weight: float
+    parties: int | None = None  # whose answers were added, as seen by the aggregator; None: every party's
 
 
 class Inquiry(ABC):

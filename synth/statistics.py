@@ -68,7 +68,8 @@ class StatisticsInquiry(Inquiry):
             counts = sum(by_party.values(), np.zeros(self.cells.size, dtype=np.int64))
         else:
             counts = self._checked(answers)
-        variance = summed_variance(self.plan, self.event) if self.event else 0.0
+        parties = len(answers) if isinstance(answers, dict) else answers.parties
+        variance = summed_variance(self.plan, self.event, parties) if self.event else 0.0
         self.statistics = Statistics(self.cells, counts, variance, by_party)
 
     def result(self) -> Statistics:

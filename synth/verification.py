@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from synth import participation
 from synth.assessment.certified import flaw, payers
 from synth.certificate import (
     RELATION,
@@ -20,13 +21,15 @@ from synth.certificate import (
     Signature,
     SignedStatement,
     Statement,
-    claim_of,
+    as_records,
+    claim_over,
     events_of,
     noise_in_words,
     sampling_in_words,
-    worst,
 )
 from synth.errors import PrivacyError
+from synth.inquiries import whole_cost
+from synth.participation import Absent
 from synth.plan import Plan
 
 AGGREGATOR = "aggregator"  # its name among pinned keys
@@ -66,7 +69,7 @@ def check_certificate(certificate: Certificate, evidence: Evidence) -> list[Find
         findings.append(_statement(certificate, signed, statement, evidence))
     return [
         *findings,
-        _participation(certificate, statements),
+        *_participation(certificate, statements),
         _aggregator(certificate, evidence),
         _seeds(certificate, statements),
         _epsilon(certificate, statements),
@@ -114,14 +117,34 @@ def _pinned(what: str, name: str, signature: Signature, evidence: Evidence) -> F
     return Finding(what, True, "signed by the pinned key")
 
 
-def _participation(certificate: Certificate, statements: list[Statement]) -> Finding:
+def _participation(certificate: Certificate, statements: list[Statement]) -> Iterable[Finding]:
     what, names = "participation", [statement.party for statement in statements]
     minimum = certificate.secure_sum.get("minimum_parties")
     if len(set(names)) != len(names) or not names:
-        return Finding(what, False, "a party appears twice, or none appears")
-    if not isinstance(minimum, int) or len(names) < minimum:
-        return Finding(what, False, f"{len(names)} parties stated what they spent; sums are opened of {minimum}")
-    return Finding(what, True, f"{len(names)} parties stated what they spent: {', '.join(names)}")
+        yield Finding(what, False, "a party appears twice, or none appears")
+        return
+    if not isinstance(minimum, int) or (not certificate.participation and len(names) < minimum):
+        yield Finding(what, False, f"{len(names)} parties stated what they spent; sums are opened of {minimum}")
+        return
+    stated = {statement.party: statement.asks for statement in statements}
+    if wrong := participation.flaw(certificate.participation, certificate.absent, stated, minimum):
+        yield Finding(what, False, wrong)
+        return
+    words = participation.in_words(certificate.participation, certificate.absent)
+    told = f"{len(names)} parties stated what they spent: {', '.join(names)}"
+    yield Finding(what, True, f"{told}. {words}" if words else told)
+    for each in certificate.absent:
+        yield _absent(certificate, each)
+
+
+def _absent(certificate: Certificate, each: Absent) -> Finding:
+    """It cannot be checked what a party spent that signed nothing; only what is counted for it."""
+    try:
+        most = claim_over([], [each], certificate.claim.delta)
+    except PrivacyError as error:
+        return Finding(f"spending of '{each.party}'", False, f"an event cannot be composed: {error}")
+    told = f"not stated: it was lost (first missed: ask {each.missing_from}). Its whole reservation is counted, "
+    return Finding(f"spending of '{each.party}'", None, told + _figures(most))
 
 
 def _seeds(certificate: Certificate, statements: list[Statement]) -> Finding:
@@ -138,7 +161,7 @@ def _epsilon(certificate: Certificate, statements: list[Statement]) -> Finding:
     if not statements:
         return Finding(what, False, "there are no events to compose")
     try:
-        found = worst([claim_of(events_of(statement), claim.delta) for statement in statements])
+        found = claim_over(statements, certificate.absent, claim.delta)
     except PrivacyError as error:
         return Finding(what, False, f"an event cannot be composed: {error}")
     if certificate.profile == "faithful" and claim.epsilon is not None:
@@ -165,6 +188,8 @@ def _plan(certificate: Certificate, statements: list[Statement], plan: Plan | No
         return Finding(what, False, "is another plan than the certified one")
     if not {statement.party for statement in statements} <= {party.name for party in plan.parties}:
         return Finding(what, False, "does not name every party that made a statement")
+    if wrong := _otherwise(certificate, statements, plan):
+        return Finding(what, False, wrong)
     words = (certificate.noise, certificate.sampling, certificate.profile, certificate.claim.delta)
     if words != (noise_in_words(plan), sampling_in_words(plan), plan.profile, plan.delta):
         return Finding(what, False, "the certificate describes noise, sampling, profile or δ otherwise than the plan")
@@ -177,6 +202,22 @@ def _plan(certificate: Certificate, statements: list[Statement], plan: Plan | No
             return Finding(what, False, f"more was spent than the plan's ε = {plan.privacy.epsilon:g}")
         return Finding(what, True, f"is the certified one; ε stayed within {plan.privacy.epsilon:g}")
     return Finding(what, True, "is the certified one; it promises no ε")
+
+
+def _otherwise(certificate: Certificate, statements: list[Statement], plan: Plan) -> str | None:
+    """Where the certificate's sums, or what it counts for the lost, are not as planned."""
+    spans, absent = certificate.participation, certificate.absent
+    if spans or absent:
+        if wrong := participation.against_plan(spans, absent, [statement.party for statement in statements], plan):
+            return wrong
+        for each in absent:
+            if each.at_most != as_records(whole_cost(plan, each.party)):
+                return f"more or less is counted for the lost party '{each.party}' than the plan can cost it"
+    counted = [event for statement in statements for event in events_of(statement)]
+    for span in spans:
+        if not set(span.count_variance) <= set(participation.count_variance(plan, counted, len(span.parties))):
+            return f"the sum of ask {span.first} holds other noise than its parties signed for"
+    return None
 
 
 def _assessment(certificate: Certificate, statements: list[Statement], plan: Plan | None) -> Iterable[Finding]:
@@ -222,9 +263,17 @@ def promise(certificate: Certificate) -> str:
             f"Promised: whatever anybody concludes about a row from everything released in this run, that row being "
             f"there changes the odds by a factor of at most e^{claim.epsilon:.4g}, but for a chance of {claim.delta:g} "
             f"(neighbouring tables: {claim.relation}). {certificate.noise} {certificate.sampling}",
+            *_losses(certificate),
             "Not promised: anything about other runs on the same rows (each party's ledger adds them up), about a "
             "person with several rows (their losses add up), or that a party ran the code it states: it signed so.",
             *(["It was simulated: all parties ran on one machine, where nothing was hidden."] * certificate.simulated),
             *(["Its noise was fixed by a seed, and whoever knows the seed can take it away."] * seeded),
         ]
     )
+
+
+def _losses(certificate: Certificate) -> list[str]:
+    words = participation.in_words(certificate.participation, certificate.absent)
+    lost = ", ".join(each.party for each in certificate.absent)
+    told = f"Not stated: what was charged at {lost}, which was lost; the promise counts all that was set aside there."
+    return [*([words] if words else []), *([told] if lost else [])]

@@ -172,7 +172,7 @@ class Ctgan(Synthesizer):
         self.conditions = self._conditions(self.features, self.probabilities)
         if self.settings.weighting == "similarity":
             rows = {party.name: party.rows for party in self.plan.parties}
-            sigma = float(np.sqrt(statistics.variance / len(rows)))
+            sigma = float(np.sqrt(statistics.variance / len(statistics.by_party)))
             weights = similarity_weights(statistics.cells, statistics.by_party, sigma, rows)
             self.shares = dict(zip(statistics.by_party, weights.tolist(), strict=True))
 
