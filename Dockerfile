@@ -46,11 +46,6 @@ RUN rm -rf /opt/wheels /usr/local/bin/pip* /usr/local/lib/python3.11/site-packag
     echo 'fedsynth:x:10001:10001::/tmp:/usr/sbin/nologin' >> /etc/passwd && echo 'fedsynth:x:10001:' >> /etc/group
 
 FROM scratch
-ARG VERSION=0.1.0
-LABEL org.opencontainers.image.title="fedsynth" \
-      org.opencontainers.image.description="Synthetic tables made together by institutions that may not pool their rows" \
-      org.opencontainers.image.version="${VERSION}" \
-      org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=root / /
 COPY --from=build /opt/fedsynth /opt/fedsynth
 COPY --from=package /package /opt/fedsynth
@@ -60,3 +55,8 @@ ENV PATH=/opt/fedsynth/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 HOME=/tmp P
     FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION=1
 USER 10001:10001
 WORKDIR /tmp
+ARG VERSION=0.1.0
+LABEL org.opencontainers.image.title="fedsynth" \
+      org.opencontainers.image.description="Synthetic tables made together by institutions that may not pool their rows" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.licenses="Apache-2.0"

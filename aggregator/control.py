@@ -32,7 +32,6 @@ from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 
 from aggregator.desks import all_runs, as_text, named
 from synth.errors import FedsynthError, InputError, ProtocolError
-from synth.plan import parse_plan
 
 LABEL = Path("/opt/fedsynth/app")  # the bundle without code; see app/pyproject.toml
 PATIENCE_SECONDS = 120.0  # for a SuperLink that is starting
@@ -79,6 +78,8 @@ class Control:
     def submit(self, plan: dict[str, Any], label: Path = LABEL) -> dict[str, Any]:
         """Start (or take up again) a run of a plan."""
         from flwr.cli.build import build_fab_from_disk  # Flower's whole command line; status does not need it
+
+        from synth.plan import parse_plan  # nor pandas
 
         parsed = parse_plan(plan)
         content = build_fab_from_disk(label)

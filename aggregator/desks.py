@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aggregator.app import Desk
-from aggregator.publish import PAPERS, WITHHELD
 from synth.archive import write_durably
 from synth.errors import InputError
-from synth.plan import Plan
+
+if TYPE_CHECKING:  # `fedsynth status` starts a process that reads these folders; it need not load pandas for that
+    from synth.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,6 @@ class RunFolder:
     @classmethod
     def of(cls, state: Path, plan: Plan) -> RunFolder:
         return cls(state / "runs" / plan.digest())
-
-    @property
-    def desk(self) -> Desk:
-        return Desk(self.path / "work", self.path / "release", simulated=False)
 
     @property
     def progress(self) -> dict[str, Any]:
@@ -71,6 +67,8 @@ class RunFolder:
 
     def archive(self, despite_gate: bool = False) -> bytes:
         """The release as a tar file; of one that its gate withheld, table and model only if that is asked for."""
+        from aggregator.publish import PAPERS, WITHHELD  # loads pandas
+
         buffer, release = io.BytesIO(), self.path / "release"
         whole = despite_gate or not (release / WITHHELD).exists()
         with tarfile.open(fileobj=buffer, mode="w:gz") as tar:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from flwr.app import Message
+from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
 
 from synth import wire
@@ -20,6 +21,7 @@ from synth.errors import MissingParties, ProtocolError, Refusal
 from synth.wire import Envelope
 
 POLL_SECONDS = 0.05
+MOST_REPEATS = 5  # of messages in one exchange that the SuperLink lost
 REFUSED = 400  # what a party's guard sends; see fed_node/guard.py
 
 
@@ -83,21 +85,34 @@ class GridExchange:
         return Replies(received, sorted(lost))
 
     def _round_trip(self, kind: str, envelopes: dict[int, Envelope]) -> dict[int, Message]:
-        """Push all, poll until every reply is there or time is up; replies by node id."""
+        """Push all, poll until every reply is there or time is up; replies by node id.
+
+        A SuperLink that restarts may lose a message and says so in its own name. It is pushed again, which is safe: a
+        party answers the same ask from its store.
+        """
+        replies: dict[int, Message] = {}
+        asked, repeats = self._push(kind, envelopes), MOST_REPEATS
+        deadline = time.monotonic() + self.timeout_seconds
+        while asked and time.monotonic() < deadline:
+            for reply in self.grid.pull_messages(sorted(asked)):
+                node = asked.pop(reply.metadata.reply_to_message_id)
+                if repeats and reply.has_error() and reply.error.code == ErrorCode.MESSAGE_UNAVAILABLE:
+                    repeats -= 1
+                    asked |= self._push(kind, {node: envelopes[node]})
+                else:
+                    replies[node] = reply
+            if asked:
+                time.sleep(POLL_SECONDS)
+        return replies
+
+    def _push(self, kind: str, envelopes: dict[int, Envelope]) -> dict[str, int]:
+        """Node ids by the ids of the messages that were sent to them."""
         messages = [
             Message(wire.to_records(envelope), dst_node_id=node, message_type=f"query.{kind}")
             for node, envelope in envelopes.items()
         ]
-        waiting_for = {i for i in self.grid.push_messages(messages) if i}
-        replies: dict[int, Message] = {}
-        deadline = time.monotonic() + self.timeout_seconds
-        while waiting_for and time.monotonic() < deadline:
-            for reply in self.grid.pull_messages(sorted(waiting_for)):
-                waiting_for.discard(reply.metadata.reply_to_message_id)
-                replies[reply.metadata.src_node_id] = reply
-            if waiting_for:
-                time.sleep(POLL_SECONDS)
-        return replies
+        pushed = zip(self.grid.push_messages(messages), envelopes, strict=True)
+        return {identity: node for identity, node in pushed if identity}
 
 
 def _content(sender: str, message: Message) -> Envelope:

@@ -1,5 +1,8 @@
 """The aggregator as a Flower ServerApp. It finds the plan in the run's configuration and a desk on the volume; the work
 is `synthesize`. Submitted again after a kill, the same plan continues from its checkpoint.
+
+The chart says the rest in the environment: FEDSYNTH_STATE (the volume), FEDSYNTH_PARTIES (the register; its identities
+are the roster), FEDSYNTH_IDENTITY (the key that signs certificates), FEDSYNTH_ANSWER_TIMEOUT_SECONDS.
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ from typing import cast
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from aggregator.app import synthesize
+from aggregator.app import Desk, synthesize
 from aggregator.desks import RunFolder
 from aggregator.exchange import GridExchange
 from aggregator.patient_grid import PatientGrid
 from aggregator.reporter import Reporter
+from crypto.keys import Identity
 from synth.errors import FedsynthError, InputError
 from synth.plan import Plan, parse_plan
 
@@ -29,17 +33,24 @@ def main(grid: Grid, context: Context) -> None:
     plan = _plan(context)
     folder = RunFolder.of(Path(os.environ["FEDSYNTH_STATE"]), plan)
     with folder.taken(plan):
-        metrics = os.environ.get("FEDSYNTH_METRICS")
-        reporter = Reporter(plan, folder, str(context.run_id), Path(metrics) if metrics else None)
+        reporter = Reporter(plan, folder, str(context.run_id))
         exchange = GridExchange(
             cast(Grid, PatientGrid(grid)), float(os.environ["FEDSYNTH_ANSWER_TIMEOUT_SECONDS"]), reporter.connected
         )
         try:
-            release = synthesize(plan, exchange, folder.desk, reporter)
+            release = synthesize(plan, exchange, _desk(folder), reporter)
         except FedsynthError as error:
             reporter.failed(error)
             raise
         reporter.finished(release.certificate.claim.epsilon, release.withheld)
+
+
+def _desk(folder: RunFolder) -> Desk:
+    """Every identity of the register is pinned: a party that shows another one is refused."""
+    register = json.loads(Path(os.environ["FEDSYNTH_PARTIES"]).read_bytes())
+    roster = {name: Identity.from_text(party["identity"]) for name, party in register.items()}
+    identity = Path(os.environ["FEDSYNTH_IDENTITY"])
+    return Desk(folder.path / "work", folder.path / "release", simulated=False, identity=identity, roster=roster)
 
 
 def _plan(context: Context) -> Plan:

@@ -1,4 +1,4 @@
-"""A `Watch` for people who are elsewhere: progress as a file on the volume, as log lines, and as Prometheus metrics."""
+"""A `Watch` for people who are elsewhere: progress as a file on the volume and as log lines."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import json
 import logging
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from aggregator.desks import RunFolder
-from synth.archive import write_durably
 from synth.errors import FedsynthError
 from synth.plan import Plan
 
@@ -23,8 +21,8 @@ REPORT_SECONDS = 1.0  # while parties are waited for
 class Reporter:
     """Everything it writes is public: computed from the plan and opened sums."""
 
-    def __init__(self, plan: Plan, folder: RunFolder, flower_run: str, metrics: Path | None) -> None:
-        self.plan, self.folder, self.metrics = plan, folder, metrics
+    def __init__(self, plan: Plan, folder: RunFolder, flower_run: str) -> None:
+        self.plan, self.folder = plan, folder
         self.told = 0.0
         self.progress: dict[str, Any] = {
             "plan": plan.name,
@@ -67,28 +65,7 @@ class Reporter:
         self.told = time.monotonic()
         self.progress |= changes | {"updated": _now()}
         self.folder.report(self.progress)
-        if self.metrics is not None:
-            write_durably(self.metrics, metrics_text(self.progress).encode())
-            self.metrics.chmod(0o644)
         sys.stdout.write(json.dumps({"time": self.progress["updated"], "plan": self.plan.name} | changes) + "\n")
-
-
-def metrics_text(progress: dict[str, Any]) -> str:
-    """The newest run in Prometheus' text format."""
-    labels = f'{{plan="{progress["plan"]}",digest="{progress["digest"][:12]}"}}'
-    values = {
-        "fedsynth_run_running": int(progress["state"] == "running"),
-        "fedsynth_run_failed": int(progress["state"] == "failed"),
-        "fedsynth_run_withheld": int(progress.get("withheld") is not None),
-        "fedsynth_run_round": progress["round"],
-        "fedsynth_run_rounds": progress["rounds"],
-        "fedsynth_run_parties": len(progress["parties"]),
-        "fedsynth_run_parties_connected": progress["connected"],
-        "fedsynth_run_epsilon": progress["epsilon"],
-        "fedsynth_run_updated_seconds": int(dt.datetime.fromisoformat(progress["updated"]).timestamp()),
-    }
-    lines = [f"# TYPE {name} gauge\n{name}{labels} {value}" for name, value in values.items() if value is not None]
-    return "\n".join(["fedsynth_up 1", *lines]) + "\n"
 
 
 def _now() -> str:

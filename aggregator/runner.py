@@ -20,6 +20,8 @@ from flwr.supercore.constant import TaskType
 from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 
+from aggregator.metrics import start_if_asked
+
 POLL_SECONDS = 0.5  # each look is a write in the SuperLink's database
 AWAY_SECONDS = 2.0
 
@@ -57,6 +59,7 @@ def main() -> None:
         command = ["flwr-serverapp", "--runtime-api-address", address, "--root-certificates", authority]
         return subprocess.Popen([*command, "--token", token])
 
+    start_if_asked()
     serve(runtime, start)
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
+import os
+import subprocess
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -30,13 +32,29 @@ MEMORY = "cat /sys/fs/cgroup/memory.stat /sys/fs/cgroup/memory/memory.stat 2>/de
 def main() -> None:
     with a_cluster(), tempfile.TemporaryDirectory() as folder:
         federation = Federation(Path(folder), PARTIES)
-        figures: dict[str, float] = {"connect_seconds": connect(federation)}
-        figures |= {"node_mb": memory("fed-north", "fed-node"), "aggregator_mb": memory(AGGREGATOR, "aggregator")}
-        figures["marginals_seconds"] = marginals(federation)
-        figures["round_overhead_seconds"] = round_overhead(federation)
-        figures["node_recovery_seconds"] = recovery("fed-north", "fed-node")
-        figures["superlink_recovery_seconds"] = superlink_recovery()
-        print(json.dumps({name: round(value, 1) for name, value in figures.items()}))
+        try:
+            figures = measure(federation)
+        finally:
+            federation.remove()
+    print(json.dumps({name: round(value, 1) for name, value in figures.items()}))
+
+
+def measure(federation: Federation) -> dict[str, float]:
+    """One figure after the other, each printed with the machine's load: a busy machine is slow at everything."""
+    steps: dict[str, Callable[[], float]] = {
+        "connect_seconds": lambda: connect(federation),
+        "node_mb": lambda: memory("fed-north", "fed-node"),
+        "aggregator_mb": lambda: memory(AGGREGATOR, "aggregator"),
+        "marginals_seconds": lambda: marginals(federation),
+        "round_overhead_seconds": lambda: round_overhead(federation),
+        "node_recovery_seconds": lambda: recovery("fed-north", "fed-node"),
+        "superlink_recovery_seconds": lambda: superlink_recovery(federation),
+    }
+    figures = {}
+    for name, step in steps.items():
+        figures[name] = step()
+        print(f"{name} {figures[name]:.1f}  (load {os.getloadavg()[0]:.1f})", flush=True)
+    return figures
 
 
 def connect(federation: Federation) -> float:
@@ -44,12 +62,7 @@ def connect(federation: Federation) -> float:
     federation.provision()
     parts = thirds()
     began = time.monotonic()
-    with ThreadPoolExecutor(4) as pool:
-        work = [pool.submit(federation.install_aggregator)]
-        work += [pool.submit(federation.install_party, name, parts[name], "rows.csv.gz") for name in PARTIES]
-        for each in work:
-            each.result()
-    federation.wait_until_connected(set(PARTIES))
+    federation.install(parts, "rows.csv.gz")
     return time.monotonic() - began
 
 
@@ -58,7 +71,7 @@ def marginals(federation: Federation) -> float:
     plan = adult_plan({"name": "marginals"}, "bench-marginals")
     federation.approve(plan)
     began = time.monotonic()
-    federation.run(plan, "--wait")
+    _succeed(federation.run(plan, "--wait"))
     fedsynth("fetch", plan.name, "--out", str(federation.folder / "release"), "-n", AGGREGATOR)
     return time.monotonic() - began
 
@@ -67,11 +80,11 @@ def round_overhead(federation: Federation) -> float:
     """A round's wall clock beyond the slowest party's computing, over ten rounds of one step each."""
     plan = adult_plan({"name": "ctgan", "rounds": 10, "steps_per_round": 1}, "bench-rounds")
     federation.approve(plan)
-    federation.run(plan, "--wait")
+    _succeed(federation.run(plan, "--wait"))
     log = fedsynth("logs", "-n", AGGREGATOR, "--lines", "2000")
     times = [dt.datetime.fromisoformat(line["time"]) for line in _json_lines(log) if line.get("round")]
     walls = [(after - before).total_seconds() for before, after in zip(times[-10:], times[-9:], strict=False)]
-    return mean(walls) - mean(_computing(name) for name in PARTIES)
+    return mean(walls) - max(_computing(name) for name in PARTIES)
 
 
 def _computing(party: str) -> float:
@@ -91,14 +104,22 @@ def recovery(namespace: str, release: str) -> float:
     return time.monotonic() - began
 
 
-def superlink_recovery() -> float:
-    """From a killed SuperLink to an aggregator that is ready again."""
-    place = ["-n", AGGREGATOR, "deploy/aggregator"]
-    call("kubectl", "exec", *place, "-c", "superlink", "--", "/bin/bash", "-c", "kill 1")
+def superlink_recovery(federation: Federation) -> float:
+    """From a killed SuperLink to one that is ready and knows its parties."""
+    before = _restarts()
+    call("kubectl", "exec", "-n", AGGREGATOR, "deploy/aggregator", "-c", "superlink", "--", "/bin/bash", "-c", "kill 1")
     began = time.monotonic()
-    time.sleep(2)
-    call("kubectl", "wait", "-n", AGGREGATOR, "--for=condition=Available", "deploy/aggregator", "--timeout=180s")
+    federation.wait_for(lambda: _restarts() > before, "a restart")
+    call("kubectl", "wait", "-n", AGGREGATOR, "--for=condition=Available", "deploy/aggregator", "--timeout=300s")
+    federation.wait_until_connected(set(PARTIES))
     return time.monotonic() - began
+
+
+def _restarts() -> int:
+    """How often the SuperLink came back and was ready."""
+    words = ["get", "pods", "-n", AGGREGATOR, "-l", "app.kubernetes.io/component=aggregator", "-o", "json"]
+    statuses = json.loads(call("kubectl", *words))["items"][0]["status"]["containerStatuses"]
+    return sum(each["restartCount"] for each in statuses if each["name"] == "superlink" and each["ready"])
 
 
 def memory(namespace: str, release: str) -> float:
@@ -125,6 +146,11 @@ def adult_plan(synthesizer: dict[str, Any], name: str) -> Plan:
     content = read_plan_content(ROOT / "examples/adult.yaml")
     parties = [{"name": party, "rows": 10_000} for party in PARTIES]
     return parse_plan(content | {"name": name, "parties": parties, "synthesizer": synthesizer})
+
+
+def _succeed(done: subprocess.CompletedProcess[str]) -> None:
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
 
 
 def _json_lines(text: str) -> list[dict[str, Any]]:

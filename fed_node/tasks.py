@@ -28,21 +28,24 @@ from fed_node.app import app
 
 log = logging.getLogger("fed_node")
 
-POLL_SECONDS = 0.05
+ALERT_POLL_SECONDS = 0.05
+ALERT_SECONDS = 60.0  # after a task, the next one is expected for so long
+IDLE_POLL_SECONDS = 0.5  # otherwise an idle node would be busy asking
 AWAY_SECONDS = 1.0  # between attempts while the SuperNode is not there
 
 
 def serve(address: str) -> None:
     """Ask the SuperNode for tasks, for ever."""
-    runtime, away = _runtime(address), False
+    runtime, away, alert_until = _runtime(address), False, 0.0
     while True:
         try:
             given = runtime.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]))
             away = False
             if given.token:
                 carry_out(_runtime(address, RuntimeTokenHttpInterceptor(given.token)))
+                alert_until = time.monotonic() + ALERT_SECONDS
             else:
-                time.sleep(POLL_SECONDS)
+                time.sleep(ALERT_POLL_SECONDS if time.monotonic() < alert_until else IDLE_POLL_SECONDS)
         except httpx.HTTPError as error:  # it restarts; Flower gives the task up by itself
             if not away:
                 log.info("the SuperNode is away (%s); waiting for it", type(error).__name__)

@@ -18,7 +18,10 @@ from fedsynth.approving import digest_to_withdraw, show_budget, whole_cost
 from fedsynth.checking import schemas_to_check, show_report, source_to_check
 from fedsynth.documents import read_plan
 from fedsynth.ledger_tables import ledger_report
-from fedsynth.party_home import identity_of, make_home, make_key
+from fedsynth.party_home import identity_of, make_home
+from fedsynth.provision.kits import party_secret
+from fedsynth.provision.party_keys import own_keys
+from synth.archive import write_durably
 from synth.errors import InputError
 
 app = typer.Typer(
@@ -56,18 +59,21 @@ def init(
 
 @app.command()
 def keygen(home: Home) -> None:
-    """Make this party's identity key (readable by its owner alone) and print the public half.
+    """Make this party's keys, readable by their owner alone, and print the public halves.
 
-    Send the public half to the other parties; they put it under 'peers' in their party.yaml after comparing the
-    fingerprint with you by telephone. An existing key is never replaced; its public half is printed.
+    identity.key signs, node.key connects; secrets.yaml is both as a Kubernetes Secret, for `kubectl apply`. None of
+    the three leaves this party. Send the two public lines to the operator, who puts them into the federation, and
+    compare the fingerprints by telephone. An existing key is never replaced: others may have pinned it.
 
-    Exit codes: 0 made, 2 there is a key already.
+    Exit codes: 0 made or already there, 2 a key that is there cannot be used.
     """
-    try:
-        _show(Console(), make_key(home))
-    except InputError:
-        _show(Console(), identity_of(home))
-        raise
+    keys = own_keys(home)
+    write_durably(home / "secrets.yaml", party_secret(keys).encode())
+    console = Console(highlight=False)
+    console.print(f"node_key: {keys.public.node_key}", soft_wrap=True)
+    console.print(f"identity: {keys.public.identity}", soft_wrap=True)
+    for kind, text in keys.public.fingerprints().items():
+        console.print(f"fingerprint of the {kind}: {text}", soft_wrap=True)
 
 
 @app.command("check-data")
@@ -178,6 +184,9 @@ def serve(
     socket: Annotated[
         Path | None, typer.Option(help="Unix socket for the ClientApp. Default: worker.sock in the home.")
     ] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Also serve the budget to your monitoring: GET /metrics.")
+    ] = None,
 ) -> None:
     """Run the worker that holds rows, models, keys and ledger, until it is told to end (SIGTERM, Ctrl-C).
 
@@ -187,6 +196,7 @@ def serve(
     Exit codes: 0 told to end, 2 settings, 6 the volume fails or another worker holds the ledger.
     """
     from fed_node import logs
+    from fed_node.metrics import BudgetMetrics, serve_metrics
     from fed_node.worker import serve as serve_party
 
     settings = PartySettings.load(home)
@@ -196,6 +206,8 @@ def serve(
         raise InputError("neither policy.yaml nor party.yaml states a budget; without one nothing is answered.")
     identity_of(home)
     logs.log_worker(home / LOG, settings.debug_values)
+    if metrics_port is not None:
+        serve_metrics(BudgetMetrics(settings.name, home / LEDGER), metrics_port)
     serve_party(home, socket or home / SOCKET)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fedsynth.preflight import Endpoint, Finding, check, check_endpoint
+from fedsynth.preflight import Endpoint, Finding, check, check_endpoint, is_open
 
 app = typer.Typer(no_args_is_help=True, help="Check networks and clusters before anybody depends on them.")
 FAILED = 4
@@ -39,15 +39,32 @@ def cluster(
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Where it will be installed.")] = "fedsynth",
     context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
     gpu: Annotated[str | None, typer.Option(help="A GPU resource that must be offered, e.g. nvidia.com/gpu.")] = None,
+    probe_image: Annotated[
+        str | None,
+        typer.Option(help="Try whether network policies are enforced, with two short-lived pods of this image."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")] = False,
 ) -> None:
-    """Check a cluster: its version, your rights, storage, and a GPU if asked for.
+    """Check a cluster: its version, your rights, storage, network policies, and a GPU if asked for.
 
     Exit codes: 0 everything holds, 4 something does not, 8 the cluster cannot be reached.
     """
     from fedsynth.cluster.preflight import check_cluster
 
-    _tell(check_cluster(namespace, context, gpu), as_json)
+    _tell(check_cluster(namespace, context, gpu, probe_image), as_json)
+
+
+@app.command()
+def policies(
+    forbidden: Annotated[str, typer.Argument(help="HOST:PORT that a network policy keeps this pod from.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")] = False,
+) -> None:
+    """Dial what a network policy forbids, and say whether anything enforces it. `helm test` runs this.
+
+    Exit codes: 0 whatever was found: the charts do not rely on it.
+    """
+    words = "not enforced: nothing keeps pods from calling out" if is_open(forbidden) else "enforced"
+    _tell([Finding("network policies", True, words)], as_json)
 
 
 def _control(address: str, files: Path) -> str:

@@ -21,7 +21,8 @@ def provision(
         Path, typer.Option("--out", "-o", help="Folder of the kits; it is the memory, keep it safe.")
     ] = Path("federation"),
     rotate: Annotated[
-        list[str] | None, typer.Option(help="Make anew: 'server', 'control' or a party's name. May be repeated.")
+        list[str] | None,
+        typer.Option(help="Make anew: 'ca', 'server', 'control', 'aggregator' or a party's name. May be repeated."),
     ] = None,
     revoke: Annotated[
         list[str] | None, typer.Option(help="Shut a party out, now and in later runs. May be repeated.")
@@ -49,7 +50,15 @@ def _tell(outcome: Outcome, out: Path) -> None:
     for party, found in outcome.fingerprints.items():
         table.add_row(party, found["identity"], found["node key"])
     console.print(table)
-    console.print(f"authority of the endpoint: {outcome.authority}", soft_wrap=True)
+    console.print(f"identity of the aggregator: {outcome.aggregator}", soft_wrap=True)
+    for each in outcome.authorities:
+        console.print(f"authority of the endpoint: {each}", soft_wrap=True)
+    if len(outcome.authorities) > 1:
+        console.print(
+            "\nA new authority is being brought in. When every party has installed its new kit, finish with "
+            "--rotate server.",
+            soft_wrap=True,
+        )
     console.print(
         f"\nNext: kubectl apply -n fedsynth -f {out}/aggregator/secrets.yaml && "
         f"helm upgrade --install aggregator charts/aggregator -n fedsynth -f {out}/aggregator/values.yaml",

@@ -57,6 +57,7 @@ def install(
     Exit codes: 0 ready, 2 a file, 8 the cluster.
     """
     from fedsynth.cluster.api import Cluster
+    from fedsynth.cluster.errors import ClusterError, Stuck
     from fedsynth.cluster.releases import Releases
 
     folder, name = charts / chart.value, release or chart.value
@@ -70,7 +71,12 @@ def install(
         cluster.apply(secrets)
         digest = hashlib.sha256(secrets.encode()).hexdigest()  # new keys or certificates: new pods
         layers.append({"pod": {"annotations": {"checksum/secrets": digest}}})
-    revision = Releases(namespace, context).install(name, folder, layers, wait_seconds)
+    try:
+        revision = Releases(namespace, context).install(name, folder, layers, wait_seconds)
+    except ClusterError:
+        if reason := cluster.trouble(f"app.kubernetes.io/instance={name}"):
+            raise Stuck(f"{name} was installed and is not ready: {reason}") from None
+        raise
     _say(
         {"release": name, "namespace": namespace, "revision": revision},
         as_json,

@@ -144,6 +144,16 @@ def _doors(endpoint: Endpoint) -> Finding:
     return Finding("doors", not open_paths, words)
 
 
+def is_open(address: str) -> bool:
+    """Whether a connection can be made; a name that does not resolve is as good as closed."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), TIMEOUT_SECONDS / 4).close()
+    except OSError:
+        return False
+    return True
+
+
 def check(name: str, step: Callable[[], str]) -> Finding:
     """A check that says in words what it found, or raises."""
     try:

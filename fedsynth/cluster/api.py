@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from kubernetes.stream import stream
 from urllib3.exceptions import HTTPError
 
 from fedsynth.cluster.errors import ClusterError, Forbidden, NotInstalled, Unreachable
+from fedsynth.cluster.pods import trouble
 
 CONNECT_SECONDS = 10
 
@@ -44,7 +46,7 @@ class Cluster:
     def __init__(self, namespace: str, context: str | None = None) -> None:
         self.namespace, self.context = namespace, context
         try:
-            config.load_kube_config(context=context)
+            config.load_kube_config(os.environ.get("KUBECONFIG"), context)
         except ConfigException as error:
             raise Unreachable(
                 f"there is no usable kubeconfig ({error}); set KUBECONFIG or choose a --context"
@@ -81,6 +83,10 @@ class Cluster:
                 self.namespace, label_selector=labels, _request_timeout=CONNECT_SECONDS
             ).items
             return found
+
+    def trouble(self, labels: str) -> str | None:
+        """What keeps one of these pods from running, if waiting will not help."""
+        return next(filter(None, map(trouble, self.pods(labels))), None)
 
     def run_in(self, pod: str, container: str, command: list[str]) -> str:
         """What a command prints in a container; its complaint as an error."""

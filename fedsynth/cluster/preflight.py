@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kubernetes import client
 
 from fedsynth.cluster.api import Cluster, told
+from fedsynth.cluster.policy_probe import are_enforced
 from fedsynth.preflight import Finding
 
 OLDEST = (1, 20)
@@ -19,17 +20,19 @@ NEEDED = [  # what installing and running takes: verb, group, resource
     ("create", "", "pods/exec"),
     ("get", "", "pods/log"),
 ]
+TRY = "try it with --probe-image"
+WITHOUT = "parties still reach the Fleet API only, but nothing keeps a pod from calling out"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
-def check_cluster(namespace: str, context: str | None, gpu: str | None) -> Iterator[Finding]:
+def check_cluster(namespace: str, context: str | None, gpu: str | None, image: str | None) -> Iterator[Finding]:
     cluster = Cluster(namespace, context)
     yield _version()
     yield _rights(namespace)
     yield _storage()
     if gpu is not None:
         yield _gpu(cluster, gpu)
-    yield _policies()
+    yield _policies() if image is None else _tried_policies(cluster, image)
 
 
 def _version() -> Finding:
@@ -78,13 +81,18 @@ def _gpu(cluster: Cluster, resource: str) -> Finding:
     return Finding("gpu", count > 0, f"{count} × {resource} can be allocated{remedy}")
 
 
+def _tried_policies(cluster: Cluster, image: str) -> Finding:
+    """Told, not demanded: what the charts promise holds without them."""
+    cluster.ensure_namespace()
+    words = "enforced, as tried" if are_enforced(cluster, image) else f"not enforced, as tried; {WITHOUT}"
+    return Finding("network policies", True, words)
+
+
 def _policies() -> Finding:
     """Kubernetes accepts policies that nothing enforces; who enforces them runs as a daemon set of a known name."""
     with told("list daemon sets"):
         names = {each.metadata.name for each in client.AppsV1Api().list_daemon_set_for_all_namespaces().items}
     known = ("calico-node", "cilium", "antrea-agent", "kube-router", "weave-net", "ovnkube-node", "aws-node", "anetd")
     found = sorted(name for name in names if name in known)
-    words = (
-        f"enforced by {found[0]}" if found else "nothing here is known to enforce them; the charts do not rely on it"
-    )
+    words = f"enforced by {found[0]}" if found else f"nothing here is known to enforce them; {TRY}"
     return Finding("network policies", True, words)

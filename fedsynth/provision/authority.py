@@ -11,6 +11,7 @@ import ipaddress
 from dataclasses import dataclass
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -59,9 +60,17 @@ def days_left(certificate: bytes) -> int:
     return (x509.load_pem_x509_certificate(certificate).not_valid_after_utc - dt.datetime.now(dt.UTC)).days
 
 
-def fingerprint(certificate: bytes) -> str:
-    """SHA-256 as `openssl x509 -fingerprint -sha256` prints it."""
-    return x509.load_pem_x509_certificate(certificate).fingerprint(hashes.SHA256()).hex(":").upper()
+def is_signed_by(certificate: bytes, authority: bytes) -> bool:
+    try:
+        x509.load_pem_x509_certificate(certificate).verify_directly_issued_by(x509.load_pem_x509_certificate(authority))
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def fingerprints(bundle: bytes) -> list[str]:
+    """SHA-256 of each certificate, as `openssl x509 -fingerprint -sha256` prints it."""
+    return [each.fingerprint(hashes.SHA256()).hex(":").upper() for each in x509.load_pem_x509_certificates(bundle)]
 
 
 def _signed(authority: Certified, names: list[str], days: int, purposes: list[x509.ObjectIdentifier]) -> Certified:

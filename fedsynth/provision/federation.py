@@ -85,6 +85,8 @@ class Federation(Strict):
         names = [party.name for party in self.parties]
         if len(set(names)) != len(names):
             raise ValueError("party names must be distinct; rename the repeated one")
+        if "aggregator" in names:
+            raise ValueError("'aggregator' is the operator's own name; call the party otherwise")
         return self
 
     @property

@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+from crypto.keys import Identity, IdentityKey
 from fedsynth.documents import write_yaml
-from fedsynth.provision.authority import Certified, fingerprint
+from fedsynth.provision.authority import Certified, fingerprints
 from fedsynth.provision.federation import Federation
-from fedsynth.provision.party_keys import PrivateKeys, PublicKeys
+from fedsynth.provision.party_keys import IDENTITY_KEY, NODE_KEY, PrivateKeys, PublicKeys
 from synth.archive import write_durably
 
 OTHERS_NOTHING = 0o077
@@ -35,6 +36,7 @@ def write_aggregator(
     ca: bytes,
     server: Certified,
     control: tuple[bytes, Certified],
+    identity: IdentityKey,
     members: dict[str, PublicKeys],
 ) -> None:
     parties = {name: {"nodeKey": keys.node_key, "identity": keys.identity} for name, keys in members.items()}
@@ -42,7 +44,9 @@ def write_aggregator(
     tls = {"tls.crt": server.certificate, "tls.key": server.key}
     commands = {"ca.crt": control[0], "tls.crt": control[1].certificate, "tls.key": control[1].key}
     write(folder / "values.yaml", AGGREGATOR_NOTE + write_yaml(values))
-    write(folder / "secrets.yaml", _secret("aggregator-tls", tls) + "---\n" + _secret("aggregator-control", commands))
+    signs = {IDENTITY_KEY: identity.to_pem()}
+    secrets = {"aggregator-tls": tls, "aggregator-control": commands, "aggregator-identity": signs}
+    write(folder / "secrets.yaml", "---\n".join(secret(name, files) for name, files in secrets.items()))
 
 
 def write_party(
@@ -51,6 +55,7 @@ def write_party(
     federation: Federation,
     ca: bytes,
     private: PrivateKeys | None,
+    aggregator: Identity,
     members: dict[str, PublicKeys],
 ) -> None:
     peers = {peer: keys.identity for peer, keys in members.items() if peer != name}
@@ -60,18 +65,30 @@ def write_party(
     }
     write(folder / "values.yaml", PARTY_NOTE + write_yaml(values))
     write(folder / "ca.crt", ca)
-    write(folder / "fingerprints.txt", _fingerprints(name, ca, members))
+    write(folder / "fingerprints.txt", _fingerprints(name, ca, aggregator, members))
+    write_public_keys(folder / "keys.yaml", aggregator, members)
     if private is not None:
-        keys = {"node.key": private.node_key, "identity.key": private.identity}
-        write(folder / "secrets.yaml", _secret("fed-node-keys", keys))
+        write(folder / "secrets.yaml", party_secret(private))
 
 
-def _fingerprints(name: str, ca: bytes, members: dict[str, PublicKeys]) -> str:
+def write_public_keys(path: Path, aggregator: Identity, members: dict[str, PublicKeys]) -> None:
+    """Everybody's identities: what `fedsynth verify --keys` asks for."""
+    keys = {"aggregator": aggregator.to_text()} | {name: public.identity for name, public in members.items()}
+    write(path, write_yaml(keys))
+
+
+def party_secret(private: PrivateKeys) -> str:
+    return secret("fed-node-keys", {NODE_KEY: private.node_key, IDENTITY_KEY: private.identity})
+
+
+def _fingerprints(name: str, ca: bytes, aggregator: Identity, members: dict[str, PublicKeys]) -> str:
     lines = [
         f"Kit of party '{name}'. Compare these by telephone, each with the party it belongs to, before you install.",
         "A difference means that somebody stands between you: do not install, call the operator.",
         "",
-        f"authority of the endpoint (ask the operator)  {fingerprint(ca)}",
+        *(f"authority of the endpoint (ask the operator)  {each}" for each in fingerprints(ca)),
+        "",
+        f"aggregator\n  {'identity':10} {aggregator.fingerprint()}",
     ]
     for party, keys in sorted(members.items()):
         mark = " (yourself)" if party == name else ""
@@ -79,7 +96,7 @@ def _fingerprints(name: str, ca: bytes, members: dict[str, PublicKeys]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _secret(name: str, files: dict[str, bytes]) -> str:
+def secret(name: str, files: dict[str, bytes]) -> str:
     content: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Secret",

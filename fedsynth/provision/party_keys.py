@@ -5,11 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from crypto.errors import CryptoError
 from crypto.keys import Identity, IdentityKey
+from synth.archive import write_durably
+from synth.errors import InputError
+
+NODE_KEY, IDENTITY_KEY = "node.key", "identity.key"  # files, and keys of the Secret
 
 
 @dataclass(frozen=True)
@@ -37,8 +44,28 @@ class PrivateKeys:
 
 def new_keys() -> PrivateKeys:
     node, identity = ec.generate_private_key(ec.SECP384R1()), IdentityKey.generate()
-    public = node.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
     private = node.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
     )
-    return PrivateKeys(private, identity.to_pem(), PublicKeys(public.decode(), identity.identity.to_text()))
+    return PrivateKeys(private, identity.to_pem(), _public(node, identity))
+
+
+def own_keys(folder: Path) -> PrivateKeys:
+    """The keys that a party keeps to itself, in its own folder. What is there is never replaced: others pinned it."""
+    made = new_keys()
+    for name, content in ((NODE_KEY, made.node_key), (IDENTITY_KEY, made.identity)):
+        if not (folder / name).exists():
+            write_durably(folder / name, content)
+    try:
+        files = (folder / NODE_KEY).read_bytes(), (folder / IDENTITY_KEY).read_bytes()
+        node, identity = serialization.load_ssh_private_key(files[0], password=None), IdentityKey.from_pem(files[1])
+    except (OSError, ValueError, UnsupportedAlgorithm, CryptoError) as error:
+        raise InputError(f"a key in {folder} cannot be used: {error}. Move it away to get a new one.") from None
+    if not isinstance(node, ec.EllipticCurvePrivateKey):
+        raise InputError(f"{folder / NODE_KEY} is not an elliptic-curve key. Move it away to get a new one.")
+    return PrivateKeys(*files, _public(node, identity))
+
+
+def _public(node: ec.EllipticCurvePrivateKey, identity: IdentityKey) -> PublicKeys:
+    text = node.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    return PublicKeys(text.decode(), identity.identity.to_text())

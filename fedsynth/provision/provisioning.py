@@ -1,7 +1,8 @@
 """From a federation's document to its kits, whatever was made before: what exists is kept, what is missing is made.
 
 The folder is the memory. Running twice changes nothing; a new party gets keys and the others only learn its public
-half; a certificate is renewed when it is about to end or the server's names changed.
+half; a certificate is renewed when it is about to end or the server's names changed. A new authority comes in two
+steps, so that nobody is cut off: after the first the kits trust both, after the second (a new server certificate) one.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from crypto.keys import IdentityKey
 from fedsynth.provision import kits
 from fedsynth.provision.authority import (
     Certified,
     control_certificate,
     days_left,
-    fingerprint,
+    fingerprints,
+    is_signed_by,
     names_of,
     new_authority,
     server_certificate,
 )
 from fedsynth.provision.federation import Federation, Member
-from fedsynth.provision.party_keys import PrivateKeys, PublicKeys, new_keys
+from fedsynth.provision.party_keys import IDENTITY_KEY, NODE_KEY, PrivateKeys, PublicKeys, new_keys
 from synth.errors import InputError
 
+THINGS = {"ca", "server", "control", "aggregator"}  # to rotate, beside parties
 RENEW_DAYS = 30  # before the end
 IN_CLUSTER = ["aggregator", "localhost"]  # names under which preflights inside the cluster see the server
 
@@ -36,7 +40,8 @@ class Outcome:
     made: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     revoked: list[str] = field(default_factory=list)
-    authority: str = ""
+    authorities: list[str] = field(default_factory=list)  # fingerprints; two while a new one is brought in
+    aggregator: str = ""
     fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
@@ -49,28 +54,59 @@ class Provisioning:
         self.federation, self.folder = federation, folder
         self.rotate, self.outcome = set(rotate), Outcome()
         names = {party.name for party in federation.parties}
-        if unknown := (set(rotate) - {"server", "control"} | set(revoke)) - names:
+        if unknown := (set(rotate) - THINGS | set(revoke)) - names:
             raise InputError(
-                f"there is no party {', '.join(sorted(unknown))} in the federation; to rotate are: server, control, "
-                f"{', '.join(sorted(names))}"
+                f"there is no party {', '.join(sorted(unknown))} in the federation; to rotate are: "
+                f"{', '.join(sorted(THINGS | names))}"
             )
         self.revoked = (self._revoked_before() | set(revoke)) - self.rotate
 
     def carry_out(self) -> Outcome:
-        ca = self._certified("ca", self.folder / "authority", lambda: new_authority(self.federation.name))
-        server, control = self._server(ca), self._control()
+        ca = self._authority()
+        server, control, identity = self._server(ca), self._control(), self._identity()
+        trusted = self._trusted(ca, server)
         keys = {party.name: self._keys(party) for party in self.federation.parties if party.name not in self.revoked}
         if not keys:
             raise InputError("every party is revoked; a federation needs at least one")
         members = {name: public for name, (public, _) in keys.items()}
-        kits.write_aggregator(self.folder / "aggregator", self.federation, ca.certificate, server, control, members)
+        kits.write_aggregator(self.folder / "aggregator", self.federation, trusted, server, control, identity, members)
         for name, (_, private) in keys.items():
-            kits.write_party(self.folder / "parties" / name, name, self.federation, ca.certificate, private, members)
+            folder = self.folder / "parties" / name
+            kits.write_party(folder, name, self.federation, trusted, private, identity.identity, members)
+        kits.write_public_keys(self.folder / "keys.yaml", identity.identity, members)
         kits.write(self.folder / "revoked.json", json.dumps(sorted(self.revoked)) + "\n")
         self.outcome.revoked = sorted(self.revoked)
-        self.outcome.authority = fingerprint(ca.certificate)
+        self.outcome.authorities = fingerprints(trusted)
+        self.outcome.aggregator = identity.identity.fingerprint()
         self.outcome.fingerprints = {name: public.fingerprints() for name, public in members.items()}
         return self.outcome
+
+    def _authority(self) -> Certified:
+        folder = self.folder / "authority"
+        if "ca" in self.rotate and (folder / "ca.crt").exists():
+            current, server = (folder / "ca.crt").read_bytes(), self.folder / "aggregator" / "server.crt"
+            if server.exists() and not is_signed_by(server.read_bytes(), current):
+                raise InputError(
+                    "a new authority is being brought in already: when every party installed its new kit, finish with "
+                    "--rotate server; then begin again."
+                )
+            kits.write(folder / "previous.crt", current)
+        return self._certified("ca", folder, lambda: new_authority(self.federation.name))
+
+    def _trusted(self, ca: Certified, server: Certified) -> bytes:
+        """What parties check the server by: the authority, and the previous one while the server still shows it."""
+        if is_signed_by(server.certificate, ca.certificate):
+            return ca.certificate
+        return ca.certificate + (self.folder / "authority" / "previous.crt").read_bytes()
+
+    def _identity(self) -> IdentityKey:
+        """Who signs certificates."""
+        path = self.folder / "aggregator" / IDENTITY_KEY
+        kept = path.exists() and "aggregator" not in self.rotate
+        if not kept:
+            kits.write(path, IdentityKey.generate().to_pem())
+        self._note("aggregator", kept)
+        return IdentityKey.from_pem(path.read_bytes())
 
     def _server(self, ca: Certified) -> Certified:
         names = list(dict.fromkeys([self.federation.host, *self.federation.server_names, *IN_CLUSTER]))
@@ -118,7 +154,7 @@ class Provisioning:
             self._note(party.name, stored == given)
             _store(folder, given)
             return given, None
-        node, identity = folder / "node.key", folder / "identity.key"
+        node, identity = folder / NODE_KEY, folder / IDENTITY_KEY
         if stored is not None and party.name not in self.rotate and node.exists() and identity.exists():
             self._note(party.name, True)
             return stored, PrivateKeys(node.read_bytes(), identity.read_bytes(), stored)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from aggregator.desks import RunFolder, all_runs, named
-from aggregator.reporter import Reporter, metrics_text
+from aggregator.metrics import metrics_text
+from aggregator.reporter import Reporter
 from synth.errors import InputError, Refusal
 from tests.small import plan_of
 
@@ -45,7 +46,7 @@ def test_a_release_travels_as_an_archive(tmp_path: Path) -> None:
 
 def test_runs_are_found_by_name_and_digest(tmp_path: Path) -> None:
     folder = RunFolder.of(tmp_path, PLAN)
-    Reporter(PLAN, folder, "7", None)
+    Reporter(PLAN, folder, "7")
     assert [run.path for run in all_runs(tmp_path)] == [folder.path]
     assert named(tmp_path, "desk").path == named(tmp_path, PLAN.digest()[:8]).path == folder.path
     with pytest.raises(InputError, match="desk"):
@@ -54,18 +55,19 @@ def test_runs_are_found_by_name_and_digest(tmp_path: Path) -> None:
 
 def test_progress_is_told_to_people_and_to_prometheus(tmp_path: Path) -> None:
     folder = RunFolder.of(tmp_path, PLAN)
-    reporter = Reporter(PLAN, folder, "7", tmp_path / "metrics.prom")
+    reporter = Reporter(PLAN, folder, "7")
     reporter.connected(2)
     reporter.stage("training")
     reporter.round(3, 10, {"misfit": 0.5}, 1.25)
     assert folder.progress["round"] == 3
     assert folder.progress["state"] == "running"
     labels = f'{{plan="desk",digest="{PLAN.digest()[:12]}"}}'
-    metrics = (tmp_path / "metrics.prom").read_text()
+    metrics = metrics_text([{"party": "north", "online": True}], [folder.progress])
+    assert 'fedsynth_party_connected{party="north"} 1\n' in metrics
     assert f"fedsynth_run_epsilon{labels} 1.25\n" in metrics
     assert f"fedsynth_run_parties_connected{labels} 3\n" in metrics
     reporter.failed(Refusal("north", "plan-not-approved"))
     assert folder.progress["error"]["code"] == "plan-not-approved"
-    assert "fedsynth_run_failed" in metrics_text(folder.progress)
+    assert f"fedsynth_run_failed{labels} 1\n" in metrics_text([], [folder.progress])
     reporter.finished(2.5)
     assert folder.progress["state"] == "finished"

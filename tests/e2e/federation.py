@@ -12,7 +12,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,14 @@ from typing import Any
 import yaml
 
 from fedsynth.cluster.api import Cluster
+from fedsynth.cluster.errors import ClusterError
 from fedsynth.cluster.runs import Aggregator
 from synth.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 AGGREGATOR = "fed-aggregator"  # its namespace
+CLUSTER = "fedsynth-test"
+FEDSYNTH = str(Path(sys.executable).parent / "fedsynth")
 IMAGES = ("aggregator", "fed-node", "edge")
 NODE_IMAGE = os.environ.get("KIND_NODE_IMAGE", "kindest/node:v1.20.2")
 TAG = os.environ.get("FEDSYNTH_TAG", "dev")
@@ -45,24 +49,34 @@ def a_cluster() -> Iterator[None]:
     kubeconfig = ROOT / "build" / "kind.kubeconfig"
     kubeconfig.parent.mkdir(exist_ok=True)
     os.environ["KUBECONFIG"] = str(kubeconfig)
-    call("kind", "create", "cluster", "--name", "fedsynth-test", "--image", NODE_IMAGE, "--wait", "240s")
+    call("kind", "delete", "cluster", "--name", CLUSTER)  # what an interrupted session left
     try:
-        for image in IMAGES:
-            call("kind", "load", "docker-image", f"fedsynth/{image}:{TAG}", "--name", "fedsynth-test")
+        call("kind", "create", "cluster", "--name", CLUSTER, "--image", NODE_IMAGE, "--wait", "240s")
+        call("kind", "load", "docker-image", *_images(), "--name", CLUSTER)
         yield
     finally:
-        call("kind", "delete", "cluster", "--name", "fedsynth-test")
+        call("kind", "delete", "cluster", "--name", CLUSTER)
         del os.environ["KUBECONFIG"]
 
 
+def _images() -> list[str]:
+    """In one archive they share their layers. The node's is also there as its own CUDA build: only its name counts."""
+    call("docker", "tag", f"fedsynth/fed-node:{TAG}", f"fedsynth/fed-node:{TAG}-cuda")
+    return [f"fedsynth/{image}:{TAG}" for image in IMAGES] + [f"fedsynth/fed-node:{TAG}-cuda"]
+
+
 def call(*command: str, stdin: str | None = None, check: bool = True) -> str:
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+    done = attempt(*command, stdin=stdin)
     assert not check or done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 
 
+def attempt(*command: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+
+
 def fedsynth(*words: str, stdin: str | None = None, check: bool = True) -> str:
-    return call(str(Path(sys.executable).parent / "fedsynth"), *words, stdin=stdin, check=check)
+    return call(FEDSYNTH, *words, stdin=stdin, check=check)
 
 
 class Federation:
@@ -86,10 +100,26 @@ class Federation:
         path.write_text(yaml.safe_dump(document))
         fedsynth("provision", str(path), "--out", str(self.kits), *more)
 
-    def install_aggregator(self, **more: Any) -> None:
-        self._install("aggregator", "aggregator", AGGREGATOR, {"storage": {"size": "1Gi"}} | more)
+    def install(self, rows: dict[str, bytes], file: str = "rows.csv") -> None:
+        """Everybody at once, as institutions would; returns when all parties are connected."""
+        with ThreadPoolExecutor(1 + len(rows)) as pool:
+            work = [pool.submit(self.install_aggregator)]
+            work += [pool.submit(self.install_party, party, content, file) for party, content in rows.items()]
+            for each in work:
+                each.result()
+        self.wait_until_connected(set(rows))
 
-    def install_party(self, party: str, rows: bytes, name: str = "rows.csv", wait: bool = True, **more: Any) -> None:
+    def install_aggregator(self, **more: Any) -> None:
+        done = self._install("aggregator", "aggregator", AGGREGATOR, {"storage": {"size": "1Gi"}} | more)
+        assert done.returncode == 0, done.stderr
+
+    def install_party(self, party: str, rows: bytes, name: str = "rows.csv", **more: Any) -> None:
+        done = self.try_to_install_party(party, rows, name, **more)
+        assert done.returncode == 0, done.stderr
+
+    def try_to_install_party(
+        self, party: str, rows: bytes, name: str = "rows.csv", wait_seconds: int = 600, **more: Any
+    ) -> subprocess.CompletedProcess[str]:
         namespace = self.namespace(party)
         cluster = Cluster(namespace)
         cluster.ensure_namespace()
@@ -100,13 +130,15 @@ class Federation:
             "data": {"source": {"kind": "csv", "path": f"/data/{name}"}, "volume": {"existingSecret": "rows"}},
             "storage": {"size": "1Gi"},
         }
-        self._install("fed-node", f"parties/{party}", namespace, values | more, wait)
+        return self._install("fed-node", f"parties/{party}", namespace, values | more, wait_seconds)
 
-    def _install(self, chart: str, kit: str, namespace: str, values: dict[str, Any], wait: bool = True) -> None:
+    def _install(
+        self, chart: str, kit: str, namespace: str, values: dict[str, Any], wait_seconds: int = 600
+    ) -> subprocess.CompletedProcess[str]:
         path = self.folder / f"{namespace}.yaml"
         path.write_text(yaml.safe_dump({"images": {"tag": TAG}} | values))
         words = ["install", chart, "--kit", str(self.kits / kit), "-f", str(path), "-n", namespace]
-        fedsynth(*words, "--charts", str(ROOT / "charts"), "--wait-seconds", "300" if wait else "5", check=wait)
+        return attempt(FEDSYNTH, *words, "--charts", str(ROOT / "charts"), "--wait-seconds", str(wait_seconds))
 
     def in_worker(self, party: str, *command: str, stdin: str | None = None, check: bool = True) -> str:
         place = ["-n", self.namespace(party), "deploy/fed-node", "-c", "worker"]
@@ -128,18 +160,33 @@ class Federation:
         path.write_text(json.dumps(plan.model_dump(mode="json", by_alias=True)))
         return path
 
-    def run(self, plan: Plan, *more: str, check: bool = True) -> str:
-        return fedsynth("run", str(self.write_plan(plan)), "-n", AGGREGATOR, *more, check=check)
+    def run(self, plan: Plan, *more: str) -> subprocess.CompletedProcess[str]:
+        return attempt(FEDSYNTH, "run", str(self.write_plan(plan)), "-n", AGGREGATOR, *more)
 
     def connected(self) -> set[str]:
         return {node["party"] for node in self.aggregator.status()["nodes"] if node["online"]}
 
-    def wait_until_connected(self, parties: set[str], seconds: float = 240) -> None:
+    def wait_until_connected(self, parties: set[str], seconds: float = 600) -> None:
+        self.wait_for(lambda: parties <= self.connected(), f"{', '.join(sorted(parties))} connected", seconds)
+
+    def wait_for(self, condition: Callable[[], bool], what: str, seconds: float = 600) -> None:
+        """Look again and again; a cluster that is just restarting something is looked at later."""
         deadline = time.monotonic() + seconds
-        while not parties <= self.connected():
-            assert time.monotonic() < deadline, self.connected()
+        while True:
+            try:
+                if condition():
+                    return
+            except ClusterError:
+                pass
+            assert time.monotonic() < deadline, f"waited {seconds:.0f} s for: {what}"
             time.sleep(1)
 
-    def progress(self, plan: Plan) -> dict[str, Any]:
+    def state(self, plan: Plan) -> str:
+        """What `fedsynth status` says of a run."""
         runs = [run for run in self.aggregator.status()["runs"] if run["digest"] == plan.digest()]
-        return runs[0] if runs else {"state": "submitted", "round": 0}
+        return str(runs[0]["state"]) if runs else "submitted"
+
+    def remove(self) -> None:
+        """Everything that was installed, ledgers included."""
+        for namespace in (AGGREGATOR, *map(self.namespace, self.parties)):
+            call("kubectl", "delete", "namespace", namespace, "--ignore-not-found")

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from aggregator.control import Control
+from crypto.keys import IdentityKey
 from fed_node.consent import Approvals
 from fedsynth.provision.authority import new_authority, server_certificate
 from fedsynth.provision.party_keys import new_keys
@@ -50,6 +51,11 @@ class Deployment:
         self.port = free_port()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.keys = {party.name: new_keys() for party in plan.parties}
+        self.identity = IdentityKey.generate()
+        self.register = {
+            name: {"nodeKey": keys.public.node_key, "identity": keys.public.identity}
+            for name, keys in self.keys.items()
+        }
 
     def __enter__(self) -> Deployment:
         for folder in (self.state, self.certificates, self.folder / "logs"):
@@ -59,12 +65,13 @@ class Deployment:
         (self.certificates / "ca.crt").write_bytes(authority.certificate)
         (self.certificates / "tls.crt").write_bytes(server.certificate)
         (self.certificates / "tls.key").write_bytes(server.key)
+        (self.folder / "parties.json").write_text(json.dumps(self.register))
+        (self.folder / "identity.key").write_bytes(self.identity.to_pem())
         self.start_superlink()
         self.start_runner()
         self.control = Control(f"localhost:{self.port}", self.certificates)
         self._wait_for_port(self.port)
-        public = {name: {"nodeKey": keys.public.node_key} for name, keys in self.keys.items()}
-        self.control.register(public)
+        self.control.register(self.register)
         for name in self.keys:
             self.make_home(name)
             self.start_party(name)
@@ -104,7 +111,11 @@ class Deployment:
             "runner",
             [sys.executable, "-m", "aggregator.runner", f"localhost:{self.port}", str(self.certificates / "ca.crt")],
             FEDSYNTH_STATE=str(self.state),
+            FEDSYNTH_PARTIES=str(self.folder / "parties.json"),
+            FEDSYNTH_IDENTITY=str(self.folder / "identity.key"),
             FEDSYNTH_METRICS=str(self.folder / "metrics.prom"),
+            FEDSYNTH_CONTROL=f"localhost:{self.port}",
+            FEDSYNTH_CONTROL_FILES=str(self.certificates),
             FEDSYNTH_ANSWER_TIMEOUT_SECONDS="300",
         )
 
@@ -168,14 +179,14 @@ class Deployment:
         found: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {"state": "submitted"}
         return found
 
-    def wait(self, *states: str, seconds: float = 240) -> dict[str, Any]:
+    def wait(self, *states: str, seconds: float = 600) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
         while (progress := self.progress())["state"] not in states:
             assert time.monotonic() < deadline, f"{progress}\n{self.log('runner')[-4000:]}"
             time.sleep(0.2)
         return progress
 
-    def wait_for_end(self, flower_run: str, seconds: float = 240) -> tuple[str, str]:
+    def wait_for_end(self, flower_run: str, seconds: float = 600) -> tuple[str, str]:
         """Flower's status of a run that ended, and its details."""
         deadline = time.monotonic() + seconds
         while not (outcome := self.control.outcome(flower_run))[0].startswith("finished"):
@@ -183,7 +194,7 @@ class Deployment:
             time.sleep(0.5)
         return outcome
 
-    def wait_for_log(self, name: str, text: str, seconds: float = 90) -> None:
+    def wait_for_log(self, name: str, text: str, seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds
         while text not in self.log(name):
             assert time.monotonic() < deadline, f"'{text}' is not in the log of {name}:\n{self.log(name)[-4000:]}"
@@ -200,7 +211,7 @@ class Deployment:
                 command, stdout=log, stderr=log, env=environment | more | {"PATH": path}, cwd=ROOT
             )
 
-    def _wait_for_port(self, port: int, seconds: float = 90) -> None:
+    def _wait_for_port(self, port: int, seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             with socket.socket() as probe:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from aggregator.metrics import write_metrics
 from fedsynth.provision.party_keys import new_keys
 from synth.certificate import Certificate
 from tests.e2e.loopback import Deployment
@@ -34,11 +35,23 @@ def test_a_plan_becomes_a_release(deployment: Deployment) -> None:
     assert certificate.plan_digest == deployment.plan.digest()
     assert not certificate.simulated
     assert len(certificate.statements) == 3
+    assert certificate.signature is not None
+    assert certificate.signature.public_key == deployment.identity.identity.public.hex()
     assert certificate.claim.epsilon is not None
     assert certificate.claim.epsilon <= 3.0
     assert progress["epsilon"] == pytest.approx(certificate.claim.epsilon)
     assert (release / "synthetic.csv").read_text().count("\n") == 601  # header and as many rows as were declared
-    assert 'fedsynth_run_running{plan="loopback"' in (deployment.folder / "metrics.prom").read_text()
+
+
+def test_monitoring_sees_runs_and_parties(deployment: Deployment) -> None:
+    deployment.wait("finished")
+    write_metrics(deployment.folder / "now.prom", deployment.control, deployment.state)
+    lines = dict(line.rsplit(" ", 1) for line in (deployment.folder / "now.prom").read_text().splitlines())
+    labels = f'{{plan="loopback",digest="{deployment.plan.digest()[:12]}"}}'
+    assert lines[f"fedsynth_run_running{labels}"] == "0"
+    assert float(lines[f"fedsynth_run_epsilon{labels}"]) > 0
+    assert lines['fedsynth_party_connected{party="party-1"}'] == "1"
+    assert "fedsynth_up 1" in (deployment.folder / "metrics.prom").read_text()  # the runner's own
 
 
 def test_a_released_plan_is_not_carried_out_again(deployment: Deployment) -> None:

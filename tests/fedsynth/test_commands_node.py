@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import sqlite3
 import stat
@@ -26,6 +25,7 @@ from fed_node.policy import Policy
 from fed_node.resident import ping
 from fed_node.settings import PartySettings
 from fedsynth.cli import app
+from fedsynth.provision.federation import Member
 from synth.errors import FedsynthError
 from tests.fed_node.two_parties import COST, CheapTraining
 from tests.small import SCHEMA, plan_content, table
@@ -83,7 +83,7 @@ def test_a_home_and_a_key_are_never_replaced(home: Path, rows: Path) -> None:
     before = (home / "identity.key").read_bytes()
     assert run("init", "--home", home, "--name", "party-1", "--data", rows).exit_code == 2
     shown = run("keygen", "--home", home)
-    assert shown.exit_code == 2
+    assert shown.exit_code == 0
     identity = IdentityKey.from_pem(before).identity
     assert identity.to_text() in shown.output
     assert identity.fingerprint() in shown.output
@@ -93,7 +93,17 @@ def test_a_home_and_a_key_are_never_replaced(home: Path, rows: Path) -> None:
 def test_keygen_and_names(tmp_path: Path, rows: Path) -> None:
     made = run("keygen", "--home", tmp_path / "new")
     assert made.exit_code == 0
-    assert re.search(r"ed25519:[A-Za-z0-9+/=]{44}", made.output)
+    lines = dict(line.split(": ", 1) for line in made.output.splitlines())
+    document = {"name": "north", "node_key": lines["node_key"], "identity": lines["identity"]}
+    assert Member.model_validate(document).brings_keys
+    secret = yaml.safe_load((tmp_path / "new" / "secrets.yaml").read_text())["stringData"]
+    for name in ("node.key", "identity.key"):
+        assert secret[name] == (tmp_path / "new" / name).read_text()
+    for name in ("node.key", "identity.key", "secrets.yaml"):
+        assert stat.S_IMODE((tmp_path / "new" / name).stat().st_mode) == 0o600
+    assert run("keygen", "--home", tmp_path / "new").output == made.output
+    (tmp_path / "new" / "node.key").write_text("not a key")
+    assert run("keygen", "--home", tmp_path / "new").exit_code == 2
     assert run("init", "--home", tmp_path / "x", "--name", "North!", "--data", rows).exit_code == 2
 
 

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from crypto.keys import Identity, IdentityKey
 from fedsynth.commands_provision import provision
-from fedsynth.provision.authority import names_of
+from fedsynth.provision.authority import is_signed_by, names_of
 from fedsynth.provision.federation import read_federation
 from fedsynth.provision.party_keys import new_keys
 from fedsynth.provision.provisioning import Outcome, Provisioning
@@ -164,3 +164,35 @@ def test_mistakes_are_told_with_their_place(tmp_path: Path, changes: dict[str, A
 def test_what_cannot_be_rotated_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="east"):
         _carry_out(tmp_path, [NORTH], ["east"])
+
+
+def test_a_new_authority_cuts_nobody_off(tmp_path: Path) -> None:
+    _carry_out(tmp_path, [NORTH])
+    folder = tmp_path / "out"
+    server, old = (folder / "aggregator/server.crt").read_bytes(), (folder / "authority/ca.crt").read_bytes()
+    first = _carry_out(tmp_path, [NORTH], rotate=["ca"])
+    new = (folder / "authority/ca.crt").read_bytes()
+    assert first.made == ["certificate of ca"]
+    assert (folder / "aggregator/server.crt").read_bytes() == server
+    assert _values(tmp_path, "parties/north")["aggregator"]["ca"].encode() == new + old
+    assert len(_carry_out(tmp_path, [NORTH]).authorities) == 2  # and stays so until it is finished
+    with pytest.raises(InputError, match="finish with --rotate server"):
+        _carry_out(tmp_path, [NORTH], rotate=["ca"])
+    last = _carry_out(tmp_path, [NORTH], rotate=["server"])
+    assert last.authorities == first.authorities[:1]
+    assert _values(tmp_path, "parties/north")["aggregator"]["ca"].encode() == new
+    assert is_signed_by((folder / "aggregator/server.crt").read_bytes(), new)
+
+
+def test_the_aggregator_signs_with_a_key_of_its_own(tmp_path: Path) -> None:
+    first = _carry_out(tmp_path, [NORTH])
+    secrets = yaml.safe_load_all((tmp_path / "out/aggregator/secrets.yaml").read_text())
+    pem = {each["metadata"]["name"]: each["stringData"] for each in secrets}["aggregator-identity"]["identity.key"]
+    identity = IdentityKey.from_pem(pem.encode()).identity
+    assert first.aggregator == identity.fingerprint()
+    for place in ("keys.yaml", "parties/north/keys.yaml"):
+        assert yaml.safe_load((tmp_path / "out" / place).read_text())["aggregator"] == identity.to_text()
+    assert identity.fingerprint() in (tmp_path / "out/parties/north/fingerprints.txt").read_text()
+    assert _carry_out(tmp_path, [NORTH], rotate=["aggregator"]).aggregator != first.aggregator
+    with pytest.raises(InputError, match="operator's own name"):
+        _carry_out(tmp_path, [{"name": "aggregator"}])
