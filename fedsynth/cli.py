@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from fedsynth import (
+    argument_help,
     commands_evaluate,
     commands_node,
     commands_preflight,
@@ -25,6 +26,7 @@ from fedsynth import (
 from synth import VERSION
 from synth.errors import FedsynthError
 
+argument_help.keep()
 app = typer.Typer(
     name="fedsynth",
     no_args_is_help=True,

@@ -47,6 +47,8 @@ def evaluate(
       fedsynth evaluate train.csv runs/demo/synthetic.csv --holdout test.csv --schema schema.yaml
 
       fedsynth evaluate train.csv other-tool.csv --target income --json
+
+    Exit codes: 0 written, 2 a table, schema or certificate cannot be read or does not fit, 5 nothing can be written.
     """
     from fedsynth import evaluation_files as files
     from fedsynth.report.subject import Subject, provenance

@@ -33,6 +33,8 @@ def provision(
 
     Nothing secret is printed. Hand each folder under parties/ to its party over a channel you trust, or let parties
     make their own keys (`fedsynth node keygen`) and write only the public halves into the federation.
+
+    Exit codes: 0 everything is there, 2 the federation cannot be read, 5 a file cannot be written.
     """
     outcome = Provisioning(read_federation(federation), out, rotate or [], revoke or []).carry_out()
     if as_json:

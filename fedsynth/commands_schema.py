@@ -38,7 +38,10 @@ def draft(
         Path | None, typer.Option("--out", "-o", help="Where to write; standard output if left out.")
     ] = None,
 ) -> None:
-    """Propose a schema from a local FILE. The proposal must be reviewed: a schema is public."""
+    """Propose a schema from a local FILE. The proposal must be reviewed: a schema is public.
+
+    Exit codes: 0 proposed, 2 the file cannot be read or no schema describes it.
+    """
     content = draft_schema(read_table_as_text(file), target)
     parse_schema(content)
     text = "".join(f"# {line}\n" for line in _wrapped(WARNING)) + write_yaml(content)
@@ -51,7 +54,10 @@ def draft(
 
 @app.command()
 def check(file: Annotated[Path, typer.Argument(help="A schema or a plan, YAML or JSON.")]) -> None:
-    """Check a schema or plan FILE and print its digest."""
+    """Check a schema or plan FILE and print its digest.
+
+    Exit codes: 0 it holds, 2 it does not, or cannot be read.
+    """
     from fedsynth.documents import read_document
 
     content = read_document(file)
@@ -65,7 +71,10 @@ def check(file: Annotated[Path, typer.Argument(help="A schema or a plan, YAML or
 
 @app.command()
 def export(which: Annotated[Document, typer.Argument(help="Which document to describe.")]) -> None:
-    """Print the JSON Schema of a schema or plan, for editors that complete and check as you type."""
+    """Print the JSON Schema of a schema or plan, for editors that complete and check as you type.
+
+    Exit codes: 0 printed, 2 there is no such document.
+    """
     model = Schema if which is Document.schema else Plan
     typer.echo(json.dumps(model.model_json_schema(by_alias=True), indent=2))
 

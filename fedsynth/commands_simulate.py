@@ -98,7 +98,10 @@ def sample(
         Path | None, typer.Option("--out", "-o", help="CSV or Parquet file; standard output if left out.")
     ] = None,
 ) -> None:
-    """Draw more rows from a finished MODEL, without asking any party and without further cost in privacy."""
+    """Draw more rows from a finished MODEL, without asking any party and without further cost in privacy.
+
+    Exit codes: 0 drawn, 2 the model cannot be read, or a condition names what the schema does not have.
+    """
     from synth.encoding.records import Codec
     from synth.synthesizers import build
 

@@ -1,0 +1,44 @@
+"""Every command explains itself, and so does every argument and option of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from fedsynth.cli import app
+
+
+def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, command
+    for name, child in getattr(command, "commands", {}).items():
+        yield from commands(child, (*path, name))
+
+
+ALL = dict(commands(get_command(app)))
+LEAVES = [path for path, command in ALL.items() if not hasattr(command, "commands")]
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_every_argument_and_option_has_a_help(path: tuple[str, ...]) -> None:
+    command = ALL[path]
+    assert command.help, f"`fedsynth {' '.join(path)}` has no help"
+    for parameter in command.params:
+        described = getattr(parameter, "help", None)
+        assert described, f"`fedsynth {' '.join(path)}`: '{parameter.name}' has no help"
+
+
+def test_it_is_printed() -> None:
+    """In the words of the first argument of the auditor's and of the administrator's command."""
+    for path, words in ((["verify"], "certificate.json of a release"), (["node", "approve"], "as the consortium sent")):
+        shown = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "200"}).output
+        assert words in shown
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
+def test_every_command_that_can_fail_names_its_exit_codes(path: tuple[str, ...]) -> None:
+    if path != ("version",):
+        assert "Exit codes:" in (ALL[path].help or "")
