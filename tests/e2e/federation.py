@@ -49,14 +49,23 @@ def a_cluster() -> Iterator[None]:
     kubeconfig = ROOT / "build" / "kind.kubeconfig"
     kubeconfig.parent.mkdir(exist_ok=True)
     os.environ["KUBECONFIG"] = str(kubeconfig)
-    call("kind", "delete", "cluster", "--name", CLUSTER)  # what an interrupted session left
     try:
-        call("kind", "create", "cluster", "--name", CLUSTER, "--image", NODE_IMAGE, "--wait", "240s")
+        _create_cluster()
         call("kind", "load", "docker-image", *_images(), "--name", CLUSTER)
         yield
     finally:
         call("kind", "delete", "cluster", "--name", CLUSTER)
         del os.environ["KUBECONFIG"]
+
+
+def _create_cluster() -> None:
+    """kind gives a node half a minute to boot, which a busy machine does not always manage: three attempts."""
+    words = ["kind", "create", "cluster", "--name", CLUSTER, "--image", NODE_IMAGE, "--wait", "240s"]
+    for _ in range(3):
+        call("kind", "delete", "cluster", "--name", CLUSTER)  # also what an interrupted session left
+        if (done := attempt(*words)).returncode == 0:
+            return
+    raise AssertionError(done.stderr[-3000:])
 
 
 def _images() -> list[str]:
