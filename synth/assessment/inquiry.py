@@ -52,6 +52,7 @@ class AssessmentInquiry(Inquiry):
         self.question: Arrays = {}
         self.counts: Arrays = {}  # opened sums, by part
         self.coverage = 0.0
+        self.parties: int | None = None  # in the opened sums; None: not opened yet
 
     # Aggregator
 
@@ -81,7 +82,7 @@ class AssessmentInquiry(Inquiry):
             if counts.shape != (self._size(part, Bins(self.cells, self.question["bins"])),):
                 raise ProtocolError("scores of the wrong shape came back; the parties run another version")
         self.counts = {part: np.rint(counts).astype(np.int64) for part, counts in answers.arrays.items()}
-        self.coverage = answers.weight
+        self.coverage, self.parties = answers.weight, answers.parties
 
     def result(self, rows: Records, seed: int) -> AssessmentRecord:
         """The figures of the table `rows`, and what the plan's gate says of them."""
@@ -99,11 +100,13 @@ class AssessmentInquiry(Inquiry):
 
     def state(self) -> Arrays:
         counts = {COUNTS + part: array for part, array in self.counts.items()}
-        return self.question | counts | ({"coverage": np.array(self.coverage)} if counts else {})
+        parties = np.array(len(self.plan.parties) if self.parties is None else self.parties)
+        return self.question | counts | ({"coverage": np.array(self.coverage), "parties": parties} if counts else {})
 
     def restore(self, state: Arrays) -> None:
         state = dict(state)
         self.coverage = float(state.pop("coverage", 0.0))
+        self.parties = int(state.pop("parties", len(self.plan.parties)))
         self.counts = {key.removeprefix(COUNTS): value for key, value in state.items() if key.startswith(COUNTS)}
         self.question = {key: value for key, value in state.items() if not key.startswith(COUNTS)}
 
@@ -188,7 +191,7 @@ class AssessmentInquiry(Inquiry):
 
     def _variance(self, part: str) -> float:
         """Of the noise in one count of the sum."""
-        return summed_variance(self.plan, self.events[part]) if part in self.events else 0.0
+        return summed_variance(self.plan, self.events[part], self.parties) if part in self.events else 0.0
 
     @property
     def _target(self) -> str:
