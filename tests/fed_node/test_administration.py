@@ -15,9 +15,10 @@ import pytest
 from aggregator.secure_sum import SecureSum
 from fed_node import administration
 from fed_node.app import KINDS
+from fed_node.consent import Approvals
 from fed_node.errors import NotApproved, StoreInUse
 from fed_node.frames import Request
-from fed_node.ledger import LedgerView
+from fed_node.ledger import Ledger, LedgerView
 from fed_node.party import Party
 from fed_node.resident import WorkerRefused, ask_worker
 from fed_node.worker import Worker
@@ -111,6 +112,25 @@ def test_an_approval_that_the_budget_cannot_pay_is_none(homes: dict[str, Path]) 
     administration.withdraw(home, other.digest())
     assert kinds(home) == ["open", "approve", "withdraw", "approve", "withdraw"]
     assert list((home / "approved").iterdir()) == []
+
+
+def test_an_approval_that_dies_half_way_is_completed_by_the_next_and_undone_by_withdrawing(
+    homes: dict[str, Path], plan: Plan
+) -> None:
+    """The cost is set aside first: at no moment is there an approved plan that nothing pays for."""
+    home = homes["party-1"]
+    with mock.patch.object(Approvals, "approve", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        administration.approve(home, plan)
+    assert kinds(home) == ["open", "approve"]
+    with closing(Party(home).ledger), pytest.raises(NotApproved):
+        Approvals(home / "approved").get(plan.digest())
+    administration.approve(home, plan)
+    assert kinds(home) == ["open", "approve"]
+    with mock.patch.object(Ledger, "withdraw", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        administration.withdraw(home, plan.digest())
+    assert Approvals(home / "approved").digests() == []  # what is not approved may hold budget, never the reverse
+    administration.withdraw(home, plan.digest())
+    assert kinds(home) == ["open", "approve", "withdraw"]
 
 
 def test_the_worker_decides_while_it_holds_the_ledger_and_while_it_computes(

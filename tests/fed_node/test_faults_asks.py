@@ -20,7 +20,8 @@ from aggregator.secure_sum import SecureSum
 from fed_node.guard import Refused, attempt
 from fed_node.party import Party
 from synth import wire
-from synth.interface import Array, Ask
+from synth.assessment.inquiry import AssessmentInquiry
+from synth.interface import Array, Ask, Inquiry
 from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
 from synth.synthesizers import FAMILIES, build
@@ -52,28 +53,45 @@ class Waiting:
 
 @contextmanager
 def waiting(folder: Path, plan: Plan, phase: str) -> Iterator[Waiting]:
-    """Through everything that precedes the last ask of a phase."""
+    """Through everything that precedes the last ask of the statistics, or the first of another phase."""
     parties = {name: Party(home) for name, home in make_homes(folder, plan).items()}
     world = World({name: party.handle for name, party in parties.items()})
     sums = SecureSum(plan, RUN, world)
     sums.agree_on_keys(world("hello", dict.fromkeys(sums.parties, sums.hello())).received)
-    statistics, asked = statistics_inquiry(plan), 0
-    last = plan.planned_asks["statistics"] - (phase == "statistics")
-    for number in range(last):
-        ask = statistics.ask(number)
-        assert ask is not None
-        statistics.absorb(sums.total(ask, number))
-        asked += 1
-    if phase == "statistics":
-        proper = statistics.ask(asked)
-    else:
-        synthesizer = build(plan)
-        synthesizer.begin(statistics.result(), 1)
-        proper = synthesizer.ask(0)
-    assert proper is not None
+    proper, asked = _next(plan, sums, phase)
     yield Waiting(plan, parties[NAME], sums, proper, asked)
     for party in parties.values():
         party.ledger.close()
+
+
+def _next(plan: Plan, sums: SecureSum, phase: str) -> tuple[Ask, int]:
+    """The ask that is to come, and how many came before."""
+    statistics = statistics_inquiry(plan)
+    if phase == "statistics":
+        last = plan.planned_asks["statistics"] - 1
+        _drive(statistics, sums, 0, last)
+        return _asked(statistics, last), last
+    asked = plan.planned_asks["statistics"]
+    _drive(statistics, sums, 0, asked)
+    synthesizer = build(plan)
+    synthesizer.begin(statistics.result(), 1)
+    if phase == "training":
+        return _asked(synthesizer, 0), asked
+    _drive(synthesizer, sums, asked, plan.planned_asks["training"])
+    assessment = AssessmentInquiry(plan)
+    assessment.begin(statistics.result(), synthesizer.sample(plan.rows, 1))
+    return _asked(assessment, 0), asked + plan.planned_asks["training"]
+
+
+def _drive(inquiry: Inquiry, sums: SecureSum, sequence: int, count: int) -> None:
+    for number in range(count):
+        inquiry.absorb(sums.total(_asked(inquiry, number), sequence + number))
+
+
+def _asked(inquiry: Inquiry, number: int) -> Ask:
+    ask = inquiry.ask(number)
+    assert ask is not None
+    return ask
 
 
 # ── one mistake ──
@@ -81,7 +99,8 @@ def waiting(folder: Path, plan: Plan, phase: str) -> Iterator[Waiting]:
 
 def _mistaken_array(rng: random.Random, array: Array) -> Array:
     """Another type, another shape, or a number that is none."""
-    ways = ["type", "text", "axis", "longer"] + ["shorter", "number"] * (array.size > 0)
+    ways = ["type", "text", "axis", "longer"] + ["shorter"] * (array.size > 0)
+    ways += ["number"] * (array.size > 0 and array.dtype.kind in "fi")  # of hashes, any number is one
     match rng.choice(ways):
         case "type":
             others = [kind for kind in ("f2", "f4", "f8", "i4", "i8", "u8", "?") if array.dtype != kind]
@@ -162,6 +181,12 @@ def test_asks_for_statistics_that_nobody_planned(tmp_path: Path, profile: str) -
     plan = plan_of(SMALLEST["ctgan"], parties=2, rows=ROWS, secure_sum=MASKED, profile=profile)
     with waiting(tmp_path, plan, "statistics") as here:
         _refuse_all(here, 2)
+
+
+def test_asks_for_an_assessment_that_nobody_planned(tmp_path: Path) -> None:
+    plan = plan_of(SMALLEST["marginals"], parties=2, rows=ROWS, secure_sum=MASKED, assessment={"share": 0.2})
+    with waiting(tmp_path, plan, "assessment") as here:
+        _refuse_all(here, 4)
 
 
 def test_weights_by_similarity_need_their_share(tmp_path: Path) -> None:
