@@ -1,7 +1,8 @@
 """Flower's `Grid`, asked again where it would give up: a SuperLink whose SQLite is busy answers 500 for a moment.
 
 Pushing twice is safe: a party answers the same ask from its store. Looking for replies is slowed down while there are
-none, since every look is work for the SuperLink that the parties' answers wait for.
+none, since every look is work for the SuperLink that the parties' answers wait for. The arrays of a reply that was seen
+are looked for often: they are on their way.
 """
 
 from __future__ import annotations
@@ -9,15 +10,20 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeVar
 
 import httpx
 from flwr.app import Message
 from flwr.serverapp import Grid
+from flwr.supercore.inflatable.inflatable_utils import pull_objects
+from flwr.superlink.grid import http_grid
 
 log = logging.getLogger("aggregator")
 T = TypeVar("T")
 
+PULL_SECONDS = 600.0  # for an answer's arrays to arrive after its envelope; Flower: two hours
+PULL_POLL_SECONDS = 0.05  # Flower: 1, then 2, 4, 8
 PATIENCE_SECONDS = 60.0
 AGAIN_SECONDS = 1.0
 EMPTY_SECONDS = 0.15
@@ -28,6 +34,13 @@ class PatientGrid:
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
+        vars(http_grid)["pull_objects"] = partial(
+            pull_objects,
+            initial_backoff=PULL_POLL_SECONDS,
+            backoff_cap=1.0,
+            max_tries_per_object=None,
+            max_time=PULL_SECONDS,
+        )
 
     def get_node_ids(self) -> Iterable[int]:
         return _patiently(lambda: list(self.grid.get_node_ids()))

@@ -1,5 +1,5 @@
 """Flower's SuperNode with two manners it lacks: it waits when the aggregator still holds its predecessor, and it looks
-for messages often while a run is going on.
+for messages and their arrays often while a run is going on.
 
 A SuperNode that is killed and starts again is refused until its heartbeat of old lapses, about a minute, and exits;
 Kubernetes would then wait longer and longer between restarts. So this process starts itself again, a limited number of
@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from functools import partial
 
+from flwr.supercore.inflatable.inflatable_utils import pull_objects
 from flwr.supernode import start_client_internal
 from flwr.supernode.cli.flower_supernode import flower_supernode
 
@@ -22,6 +24,7 @@ GOOD_START_SECONDS = 300.0  # after so long a life, attempts are counted anew
 ALERT_SECONDS = 60.0  # after a message, the next one is expected for so long
 ALERT_POLL_SECONDS = 0.2
 REPLY_POLL_SECONDS = 0.05
+PULL_SECONDS = 120.0  # for a message's arrays to be there after its envelope; Flower: two hours
 
 
 class Pace:
@@ -43,6 +46,13 @@ class Pace:
 def main() -> None:
     """`python -m fed_node.supernode`, with the flags of `flower-supernode`."""
     vars(start_client_internal)["time"] = Pace()
+    vars(start_client_internal)["pull_objects"] = partial(
+        pull_objects,
+        initial_backoff=REPLY_POLL_SECONDS,
+        backoff_cap=1.0,
+        max_tries_per_object=None,
+        max_time=PULL_SECONDS,
+    )
     attempt, began = int(os.environ.get(ATTEMPT, "0")), time.monotonic()
     if attempt:
         time.sleep(RETRY_SECONDS)

@@ -11,6 +11,7 @@ import logging
 import signal
 import sys
 import time
+from functools import partial
 
 import httpx
 from flwr.app import Context, Error, Message
@@ -18,9 +19,11 @@ from flwr.common.constant import ErrorCode, SubStatus
 from flwr.proto.runtime_pb2 import AcquireTaskRequest
 from flwr.supercore.constant import TaskType
 from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_http
+from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, pull_and_inflate_object_from_tree
 from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor, RuntimeVersionHttpInterceptor
 from flwr.supercore.protobuf.client import ProtobufClientInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
+from flwr.supernode.runtime import run_clientapp
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from fed_node import logs
@@ -31,6 +34,8 @@ log = logging.getLogger("fed_node")
 ALERT_POLL_SECONDS = 0.05
 ALERT_SECONDS = 60.0  # after a task, the next one is expected for so long
 IDLE_POLL_SECONDS = 0.5  # otherwise an idle node would be busy asking
+PULL_SECONDS = 120.0  # for a message's arrays to arrive after its envelope
+PULL_POLL_SECONDS = 0.05  # Flower: 1, then 2, 4, 8
 AWAY_SECONDS = 1.0  # between attempts while the SuperNode is not there
 
 
@@ -46,6 +51,8 @@ def serve(address: str) -> None:
                 alert_until = time.monotonic() + ALERT_SECONDS
             else:
                 time.sleep(ALERT_POLL_SECONDS if time.monotonic() < alert_until else IDLE_POLL_SECONDS)
+        except ObjectPullError:  # the aggregator went away in the middle; Flower would wait two hours
+            log.warning("a message never arrived as a whole and was given up")
         except httpx.HTTPError as error:  # it restarts; Flower gives the task up by itself
             if not away:
                 log.info("the SuperNode is away (%s); waiting for it", type(error).__name__)
@@ -82,8 +89,20 @@ def _runtime(address: str, *interceptors: ProtobufClientInterceptor) -> RuntimeH
     )
 
 
+def pull_with_less_patience() -> None:
+    """A task is handed out before its arrays are there: look for them often, and not for ever."""
+    vars(run_clientapp)["pull_and_inflate_object_from_tree"] = partial(
+        pull_and_inflate_object_from_tree,
+        max_time=PULL_SECONDS,
+        max_tries_per_object=None,
+        initial_backoff=PULL_POLL_SECONDS,
+        backoff_cap=1.0,
+    )
+
+
 def main() -> None:
     """`python -m fed_node.tasks HOST:PORT`, beside a SuperNode on loopback."""
+    pull_with_less_patience()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     logs.log_client()
     serve(sys.argv[1])
