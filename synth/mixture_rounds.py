@@ -46,7 +46,8 @@ class MixtureInquiry(StatisticsInquiry):
             return
         by_party = {party: self._checked(answer) for party, answer in answers.items()}
         counts = sum(by_party.values(), np.zeros(self.cells.size, dtype=np.int64))
-        self.statistics = Statistics(self.cells, counts, 0.0, by_party, self._pooled(modes))
+        covered = sum(answer.weight for answer in answers.values())
+        self.statistics = Statistics(self.cells, counts, 0.0, covered, by_party, self._pooled(modes))
 
     def whole_cost(self, party: str) -> list[Event]:
         return [Unaccounted("exact mixture parameters and counts (Algorithm 4.1)")] * MIXTURE_ROUNDS

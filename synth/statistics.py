@@ -20,8 +20,10 @@ from synth.encoding.records import Records
 from synth.errors import ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Inquiry
 from synth.plan import Plan
-from synth.privacy.events import Event, Unaccounted
+from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
+
+SAME_ROWS = 1e-4  # relative; the summed weights are rounded a little
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,12 @@ class Statistics:
     cells: Cells
     counts: Array  # (cells.size,) integers; negative ones are noise
     variance: float  # of the noise in one count of the sum; 0 without privacy
+    covered: float = 1.0  # share of the declared rows that is in the counts; less if a party was lost
     by_party: dict[str, Array] = field(default_factory=dict)  # only where each party's counts are private alone
     mixtures: dict[str, Mixture] = field(default_factory=dict)  # only where the parties averaged mixtures
 
     def to_arrays(self) -> Arrays:
-        arrays = {"counts": self.counts, "variance": np.array(self.variance)}
+        arrays = {"counts": self.counts, "variance": np.array(self.variance), "covered": np.array(self.covered)}
         arrays |= {f"party/{name}": counts for name, counts in self.by_party.items()}
         return arrays | {f"mixture/{k}": np.stack([m.weights, m.means, m.stds]) for k, m in self.mixtures.items()}
 
@@ -44,7 +47,19 @@ class Statistics:
         parties = {k.removeprefix("party/"): v for k, v in arrays.items() if k.startswith("party/")}
         mixtures = {k.removeprefix("mixture/"): Mixture(*v) for k, v in arrays.items() if k.startswith("mixture/")}
         cells = Cells(plan.table, plan.statistics.bins)
-        return cls(cells, arrays["counts"], float(arrays["variance"]), parties, mixtures)
+        covered = float(arrays.get("covered", np.array(1.0)))
+        return cls(cells, arrays["counts"], float(arrays["variance"]), covered, parties, mixtures)
+
+    def alike(self, plan: Plan, answer: Answer, counts: Array, event: CountNoise | None) -> tuple[Array, float]:
+        """Later counts as if they were over the rows that these are over, and the variance of their noise.
+
+        A party that is lost in between takes its rows out of the one and not of the other; counts of half the rows
+        would contradict the histograms. Everybody's share of the rows is public."""
+        variance = summed_variance(plan, event, answer.parties) if event else 0.0
+        scale = self.covered / answer.weight
+        if abs(scale - 1) < SAME_ROWS:
+            return counts, variance
+        return np.rint(counts * scale).astype(np.int64), variance * scale**2
 
 
 class StatisticsInquiry(Inquiry):
@@ -70,7 +85,8 @@ class StatisticsInquiry(Inquiry):
             counts = self._checked(answers)
         parties = len(answers) if isinstance(answers, dict) else answers.parties
         variance = summed_variance(self.plan, self.event, parties) if self.event else 0.0
-        self.statistics = Statistics(self.cells, counts, variance, by_party)
+        weights = [each.weight for each in (answers.values() if isinstance(answers, dict) else [answers])]
+        self.statistics = Statistics(self.cells, counts, variance, sum(weights), by_party)
 
     def result(self) -> Statistics:
         if self.statistics is None:

@@ -223,3 +223,15 @@ def test_spans_join_what_is_alike() -> None:
     for phase, number, parties in certificate_like:
         spans = joined(spans, Participation(phase=phase, first=number, last=number, parties=parties))
     assert [(span.first, span.last) for span in spans] == [(0, 2), (3, 3)]
+
+
+def test_tables_of_fewer_rows_do_not_contradict_the_histograms_of_all(lost_in_training: Release) -> None:
+    """Two of three parties are in the tables: their counts are taken half as large again, and so is the noise."""
+    state, _ = archive.unpack((lost_in_training.folder / "model.npz").read_bytes(), "model")
+    pairs = len(state["cliques/0"])
+    rows = state["counts/0"].sum() / pairs
+    histogram = state["statistics/counts"].sum() / 7  # columns
+    really = lost_in_training.certificate.participation[1].count_variance[0]
+    assert state["variances"][0] == pytest.approx(really * 1.5**2)
+    # The noise is seeded, so this is one fixed draw (170 and 169 rows); tables that are not scaled give 114.
+    assert rows == pytest.approx(histogram, rel=0.25)

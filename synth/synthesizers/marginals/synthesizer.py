@@ -53,6 +53,7 @@ class Marginals(Synthesizer):
         self.pairs = schedule.candidate_pairs(self.names, plan.table.target, self.settings.pairs)
         self.asks = 1 if plan.privacy == "none" else self.settings.asks  # exact counts need no second look
         self.measured: list[tuple[list[Clique], Array]] = []
+        self.variances: list[float] = []  # of the noise in those counts; 0 if they are exact
         self.statistics: Statistics | None = None
         self.bins: Bins | None = None
         self.tree: Tree | None = None
@@ -83,11 +84,16 @@ class Marginals(Synthesizer):
         return Ask(arrays, {"phase": "training", "round": number})
 
     def absorb(self, answers: Answer | dict[str, Answer]) -> None:
-        counts = answers.arrays.get("counts") if isinstance(answers, Answer) else None
+        if isinstance(answers, dict):
+            raise ProtocolError("counts are summed, never gathered")
+        counts = answers.arrays.get("counts")
         cliques = contingency.unpack_cliques(self._asked(len(self.measured)))
         if counts is None or counts.shape != (contingency.cell_count(cliques, self._sizes()),):
             raise ProtocolError("counts of the wrong shape came back; the parties run another version")
-        self.measured.append((cliques, np.rint(counts).astype(np.int64)))
+        event = self.noise[len(self.measured)] if self.noise else None
+        counts, variance = self._statistics().alike(self.plan, answers, np.rint(counts).astype(np.int64), event)
+        self.measured.append((cliques, counts))
+        self.variances.append(variance)
         if len(self.measured) == self.asks:
             fit = self._evidence().fit(self._selected(), self.settings.iterations)
             self.tree, self.misfit = fit.tree, fit.misfit
@@ -107,6 +113,7 @@ class Marginals(Synthesizer):
         arrays |= {"bins": self.bins.of_cell, "misfit": np.array(self.misfit)}
         for number, (cliques, counts) in enumerate(self.measured):
             arrays |= {f"cliques/{number}": contingency.pack_cliques(cliques), f"counts/{number}": counts}
+        arrays["variances"] = np.array(self.variances)
         if self.tree is not None:
             arrays["tree/cliques"] = contingency.pack_cliques(self.tree.cliques)
             arrays["tree/parents"] = np.array(self.tree.parents)
@@ -123,6 +130,7 @@ class Marginals(Synthesizer):
         self.misfit = float(state["misfit"])
         numbers = range(sum(key.startswith("counts/") for key in state))
         self.measured = [(contingency.unpack_cliques(state[f"cliques/{n}"]), state[f"counts/{n}"]) for n in numbers]
+        self.variances = state["variances"].tolist()
         if "tree/cliques" in state:
             cliques = contingency.unpack_cliques(state["tree/cliques"])
             beliefs = [state[f"tree/belief/{n}"] for n in range(len(cliques))]
@@ -183,10 +191,9 @@ class Marginals(Synthesizer):
         ):
             variance = (statistics.variance or EXACT) * bins.fold(name, np.ones(len(counts)))
             histograms.append(Measurement((number,), bins.fold(name, counts), variance))
-        for number, (cliques, sums) in enumerate(self.measured):
-            noise = summed_variance(self.plan, self.noise[number]) if self.noise else EXACT
+        for (cliques, sums), variance in zip(self.measured, self.variances, strict=True):
             split = contingency.split(sums, cliques, self._sizes())
-            tables += [measured(clique, table, noise) for clique, table in zip(cliques, split, strict=True)]
+            tables += [measured(c, table, variance or EXACT) for c, table in zip(cliques, split, strict=True)]
         return Evidence.of(histograms, tables, possible.zeros(self.plan.constraints, bins, self.names))
 
     def _again(self) -> list[Clique]:
