@@ -7,6 +7,7 @@ that does not follow from the plan. It is bounded by the plan's most modes, and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -36,7 +37,7 @@ class Question:
 def read(plan: Plan, settings: CtganSettings, ask: Ask, party: str) -> Question:
     """The whole ask but its options; refuses anything that training could not start from."""
     features = _features(plan, ask.arrays)
-    weights = _weights(settings, features)
+    weights = _weights(settings, features.condition_width, features.width)
     discrete = {FREQUENCIES + span.column: span for span in features.discrete_spans}
     require_names(ask.arrays, [*(PREFIX + name for name in plan.table.numeric), *discrete, *weights])
     for name, form in weights.items():
@@ -61,10 +62,11 @@ def _check_mixture(arrays: Arrays, name: str) -> None:
         raise ProtocolError(f"array '{name}' of an ask holds a mode without weight or width")
 
 
-def _weights(settings: CtganSettings, features: Features) -> dict[str, Form]:
+@lru_cache(maxsize=8)
+def _weights(settings: CtganSettings, condition_width: int, row_width: int) -> dict[str, Form]:
     """The form of every weight."""
     with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, and their values forgotten
-        networks = Networks.of(settings, features)
+        networks = Networks.sized(settings, condition_width, row_width)
     return {name: Form(array.shape, np.float32) for name, array in networks.to_arrays().items()}
 
 

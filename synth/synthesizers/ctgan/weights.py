@@ -30,7 +30,11 @@ class Networks:
     @classmethod
     def of(cls, settings: CtganSettings, features: Features) -> Networks:
         """Fresh weights from torch's generator."""
-        widths = {"condition_width": features.condition_width, "row_width": features.width}
+        return cls.sized(settings, features.condition_width, features.width)
+
+    @classmethod
+    def sized(cls, settings: CtganSettings, condition_width: int, row_width: int) -> Networks:
+        widths = {"condition_width": condition_width, "row_width": row_width}
         g, d = settings.generator, settings.discriminator
         return cls(
             Generator(noise_width=g.noise_width, width=g.width, **widths),
