@@ -29,19 +29,27 @@ Start = Callable[[str], "subprocess.Popen[bytes]"]  # token → process
 
 
 def serve(runtime: RuntimeHttpClient, start: Start) -> None:
-    """Ask for runs, for ever."""
+    """Ask for runs, for ever. Told to end, it ends the runs too: they continue from their checkpoints."""
     running: list[subprocess.Popen[bytes]] = []
-    while True:
-        running = [process for process in running if process.poll() is None]  # also buries the dead
-        try:
-            given = runtime.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.SERVER_APP]))
-        except httpx.HTTPError as error:
-            sys.stdout.write(json.dumps({"message": "the SuperLink is away", "error": type(error).__name__}) + "\n")
-            time.sleep(AWAY_SECONDS)
-            continue
-        if given.token:
-            running.append(start(given.token))
-        time.sleep(POLL_SECONDS)
+    try:
+        while True:
+            running = [process for process in running if process.poll() is None]  # also buries the dead
+            if token := _next_run(runtime):
+                running.append(start(token))
+            time.sleep(POLL_SECONDS)
+    finally:
+        for process in running:
+            process.terminate()
+
+
+def _next_run(runtime: RuntimeHttpClient) -> str:
+    """The token of a run that waits, if any."""
+    try:
+        return runtime.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.SERVER_APP])).token
+    except httpx.HTTPError as error:
+        sys.stdout.write(json.dumps({"message": "the SuperLink is away", "error": type(error).__name__}) + "\n")
+        time.sleep(AWAY_SECONDS)
+        return ""
 
 
 def main() -> None:
