@@ -54,11 +54,16 @@ bench-party: setup  ## Ledger, worker and loading at one party
 	$(BIN)/python -m benchmarks.party
 bench-marginals: setup  ## Adult, credit default, obesity: quality of `marginals`
 	$(BIN)/python -m benchmarks.marginals
+bench-bayes: setup  ## Adult, 3 parties: quality of `bayes`, private and as published
+	$(BIN)/python -m benchmarks.bayes
 
 bench-evaluate: setup  ## Time and memory of a full evaluation, and whether it can tell good from bad
 	$(BIN)/python -m benchmarks.evaluate
 bench-peers: setup  ## Other makers of synthetic tables beside ours (hours; goes on where it stopped)
 	$(BIN)/python -m benchmarks.peers
+
+crosscheck-metrics: setup  ## Our metrics beside sdmetrics and anonymeter, each in its own environment
+	$(BIN)/python -m benchmarks.crosscheck
 
 bench-cluster: setup  ## What a federation in a cluster costs beside the computing
 	$(BIN)/python -m benchmarks.cluster
@@ -77,4 +82,4 @@ test-kind: setup  ## A real federation on kind, or on the cluster of KUBECONFIG 
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup postgresql chromium report-shots demo test check bench-ctgan bench-dpsgd bench-secure-sum bench-party bench-marginals bench-evaluate bench-peers bench-cluster images test-kind clean
+.PHONY: help setup postgresql chromium report-shots demo test check bench-ctgan bench-dpsgd bench-secure-sum bench-party bench-marginals bench-bayes bench-evaluate bench-peers crosscheck-metrics bench-cluster images test-kind clean

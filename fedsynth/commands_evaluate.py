@@ -57,10 +57,12 @@ def evaluate(
     tables = files.Tables(real, synthetic, holdout)
     described, origin = files.schema_for(tables, schema, target)
     promise = files.certified(certificate, synthetic)
-    rows = {role: files.read_rows(path, described) for role, path in tables.roles().items()}
+    readings = files.read_all(tables, described, seed)
+    rows = {role: reading.table for role, reading in readings.items()}
     with _bar(Console(stderr=True)) as progress:
         found = measure(rows["real"], rows["synthetic"], described, rows.get("holdout"), seed, progress)
-    listed = files.described(tables, {role: len(table) for role, table in rows.items()})
+    found = files.with_samplings(found, readings)
+    listed = files.described(tables, {role: reading.rows_in_file for role, reading in readings.items()})
     subject = Subject(found, described, provenance(listed, origin, described), *promise)
     written = files.write_files(subject, out)
     if as_json:

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from fed_node.source import read_table, read_table_as_text, source_of
 from fedsynth.commands_verify import is_signed, read_certificate, sha256_of
 from fedsynth.documents import read_document, read_plan, read_schema
 from fedsynth.draft import draft_schema
 from fedsynth.report.page import page
 from fedsynth.report.subject import Subject, TableFile
+from fedsynth.sampled_reading import MOST_ROWS, Reading, read_sample, read_text
 from synth.archive import write_durably
 from synth.certificate import Certificate
 from synth.errors import InputError
+from synth.metrics.evaluation import Evaluation
 from synth.plan import parse_schema
 from synth.schema import Schema
 from synth.verification import Evidence, Finding, check_certificate
@@ -46,7 +47,7 @@ def schema_for(tables: Tables, given: Path | None, target: str | None) -> tuple[
         content = read_document(given)
         is_schema = isinstance(content, dict) and "columns" in content
         return (read_schema(given) if is_schema else read_plan(given).table), f"read from {given.name}"
-    frames = [read_table_as_text(path) for path in (tables.real, tables.holdout) if path is not None]
+    frames = [read_text(path, MOST_ROWS) for path in (tables.real, tables.holdout) if path is not None]
     _require_same_columns(tables, [list(frame.columns) for frame in frames])
     drafted = parse_schema(draft_schema(pd.concat(frames, ignore_index=True), target))
     return drafted, (
@@ -54,8 +55,21 @@ def schema_for(tables: Tables, given: Path | None, target: str | None) -> tuple[
     )
 
 
-def read_rows(path: Path, schema: Schema) -> pd.DataFrame:
-    return read_table(source_of(path), schema)
+def read_all(tables: Tables, schema: Schema, seed: int) -> dict[str, Reading]:
+    return {
+        role: read_sample(path, schema, f"the {role} table", seed=seed, most_rows=MOST_ROWS)
+        for role, path in tables.roles().items()
+    }
+
+
+def with_samplings(found: Evaluation, readings: dict[str, Reading]) -> Evaluation:
+    """The evaluation, which also says which tables it did not see whole."""
+    said = [
+        f"everything about the {role} table: {reading.table.rows:,} of its {reading.rows_in_file:,} rows"
+        for role, reading in readings.items()
+        if reading.is_sampled
+    ]
+    return found.model_copy(update={"samplings": said + found.samplings})
 
 
 def described(tables: Tables, rows: dict[str, int]) -> list[TableFile]:

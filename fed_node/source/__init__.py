@@ -6,6 +6,7 @@ fit into memory still loads. Whatever does not fit is told by column and row num
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,6 +34,8 @@ __all__ = [
     "read_table",
     "read_table_as_text",
     "source_of",
+    "table_pieces",
+    "text_pieces",
 ]
 
 FEWEST_ROWS = 2  # of one row every statistic is that row
@@ -81,20 +84,30 @@ def read_records_from(path: Path, schema: Schema) -> Records:
 
 def read_table(source: Source, schema: Schema) -> pd.DataFrame:
     """The released columns as the source holds them, text or typed, not checked cell by cell."""
+    return pd.concat(table_pieces(source, schema), ignore_index=True)
+
+
+def table_pieces(source: Source, schema: Schema) -> Iterator[pd.DataFrame]:
+    """The same, a piece at a time, for tables of which nobody wants all rows in memory."""
     reader = _opened(source, schema)
     _require(_header_report(Codec(schema), reader))
-    return _whole(reader, list(schema.released))
+    yield from _pieces(reader, list(schema.released))
 
 
 def read_table_as_text(path: Path) -> pd.DataFrame:
     """A file without a schema, every column, every cell as text: for drafting one."""
+    return pd.concat(text_pieces(path), ignore_index=True)
+
+
+def text_pieces(path: Path) -> Iterator[pd.DataFrame]:
+    """The same, a piece at a time."""
     source = source_of(path)
     reader: Reader = CsvFile(source) if isinstance(source, CsvSource) else ParquetFile(source)
     header = reader.header()
     if repeated := sorted({name for name in header if header.count(name) > 1}):
         raise DataError(f"{reader.place}: the header names {', '.join(repeated)} more than once; rename the columns.")
-    table = _whole(reader, header)
-    return table.astype("str").where(table.notna(), "")
+    for piece in _pieces(reader, header):
+        yield piece.astype("str").where(piece.notna(), "")
 
 
 def check_data(source: Source, schema: Schema) -> DataReport:
@@ -140,12 +153,15 @@ def _require_rows(reader: Reader, rows: int) -> None:
         )
 
 
-def _whole(reader: Reader, columns: list[str]) -> pd.DataFrame:
-    frames = list(reader.frames(columns))
-    table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns, dtype="str")
-    _require(DataReport(reader.place, len(table), tuple(_malformed(reader))))
-    _require_rows(reader, len(table))
-    return table
+def _pieces(reader: Reader, columns: list[str]) -> Iterator[pd.DataFrame]:
+    """Every piece that has rows. What only the end can tell is told there: malformed rows, too few rows."""
+    rows = 0
+    for frame in reader.frames(columns):
+        if len(frame):
+            rows += len(frame)
+            yield frame
+    _require(DataReport(reader.place, rows, tuple(_malformed(reader))))
+    _require_rows(reader, rows)
 
 
 def _malformed(reader: Reader) -> list[Problem]:

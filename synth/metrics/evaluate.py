@@ -21,7 +21,7 @@ from synth.errors import InputError
 from synth.metrics.comparison import Comparison, halves
 from synth.metrics.evaluation import ClassifierView, Evaluation, Score, UtilityView
 from synth.metrics.registry import FIDELITY
-from synth.metrics.risks import ATTACKED_ROWS, NEAREST_ROWS, Target, risks
+from synth.metrics.risks import ATTACKED_ROWS, NEAREST_ROWS, Step, Target, risks
 from synth.metrics.tables import Rows, Table, table_of
 from synth.metrics.utility import (
     ALL_CLASSIFIERS,
@@ -63,7 +63,7 @@ def evaluate(
     step = _Steps(progress, total=2 * len(FIDELITY) + 1 + 2 * len(ALL_CLASSIFIERS) + ATTACK_STEPS)
     comparison = Comparison(truth, made, seed)
     with threadpool_limits(limits=1):  # threads that wait for each other cost more than they save at these sizes
-        scores = _scores(comparison, halves(truth, seed), step)
+        scores = fidelity_scores(comparison, step)
         step("column overlays")
         columns, pairs = column_views(comparison), pairs_view(comparison)
         useful = _utility(truth, made, unseen, seed, step)
@@ -103,8 +103,9 @@ class _Steps:
             self._progress("done", 1.0)
 
 
-def _scores(comparison: Comparison, ceiling: Comparison | None, step: _Steps) -> list[Score]:
-    """Comparisons of one size are shared between metrics, and with them everything they worked out."""
+def fidelity_scores(comparison: Comparison, step: Step) -> list[Score]:
+    """Every fidelity figure beside the same one between two halves of the real rows."""
+    ceiling = halves(comparison.real, comparison.seed)
     measured = _measure(comparison, step)
     real_vs_real = {} if ceiling is None else _measure(ceiling, step)
     return [
@@ -118,7 +119,8 @@ def _scores(comparison: Comparison, ceiling: Comparison | None, step: _Steps) ->
     ]
 
 
-def _measure(comparison: Comparison, step: _Steps) -> dict[str, float | None]:
+def _measure(comparison: Comparison, step: Step) -> dict[str, float | None]:
+    """Comparisons of one size are shared between metrics, and with them everything they worked out."""
     limited: dict[int | None, Comparison] = {None: comparison}
     values = {}
     for metric in FIDELITY:

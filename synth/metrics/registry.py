@@ -226,6 +226,7 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         "Whole rows (MMD)",
         "Distance between the two tables as clouds of points; around 0, even slightly below, for real data.",
         lambda c: mmd(c.real, c.synthetic, c.schema, seed=c.seed),
+        better="nearer",
         low=None,
         high=None,
         absent="a table has fewer than two rows",
@@ -256,8 +257,10 @@ UTILITY: tuple[Metric, ...] = (
 )
 
 
-def _risk(name: str, title: str, meaning: str, ideal: float = 0.0, headline: bool = False) -> Metric:
-    return Metric(name, title, meaning, "lower", 0.0, 1.0, ideal, CONTROL, headline)
+def _risk(
+    name: str, title: str, meaning: str, ideal: float = 0.0, headline: bool = False, better: Better = "lower"
+) -> Metric:
+    return Metric(name, title, meaning, better, 0.0, 1.0, ideal, CONTROL, headline)
 
 
 PRIVACY: tuple[Metric, ...] = (
@@ -305,6 +308,7 @@ PRIVACY: tuple[Metric, ...] = (
         "Closer to real than to unseen (weak evidence)",
         "Share of synthetic rows nearer to a real than to a holdout row; 0.5 is honest, and a table can pass and leak.",
         ideal=0.5,
+        better="nearer",
     ),
 )
 

@@ -7,6 +7,7 @@ one more category. Cells that do not fit the schema are an error here, never a s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,6 +86,14 @@ def table_of(rows: Rows, schema: Schema, what: str = "the table") -> Table:
             numbers[name], flaws = _read_numeric(rows[name], column, schema.missing_values)
             _readable(numbers[name], flaws, name, what)
     return Table(schema, len(rows), codes, numbers)
+
+
+def joined(tables: Sequence[Table]) -> Table:
+    """The rows of several tables of one schema, in order."""
+    first = tables[0]
+    codes = {name: np.concatenate([table.codes[name] for table in tables]) for name in first.codes}
+    numbers = {name: np.concatenate([table.numbers[name] for table in tables]) for name in first.numbers}
+    return Table(first.schema, sum(table.rows for table in tables), codes, numbers)
 
 
 def _read_numeric(cells: pd.Series, column: NumericColumn, empty_texts: list[str]) -> tuple[FloatArray, list[Flaw]]:

@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 
 from synth.errors import InputError
-from synth.metrics.evaluate import evaluate
+from synth.metrics.comparison import Comparison
+from synth.metrics.evaluate import evaluate, fidelity_scores
 from synth.metrics.evaluation import Evaluation
 from synth.metrics.registry import FIDELITY, METRICS, PRIVACY
+from synth.metrics.tables import table_of
 from synth.metrics.utility import ALL_CLASSIFIERS, Omission, Scores
 from synth.schema import Boolean, Categorical, Continuous, Datetime, Integer, Schema
 
@@ -83,6 +85,33 @@ def test_the_registry_explains_every_figure() -> None:
         assert len(metric.meaning) > 20
         assert metric.ceiling
     assert not METRICS["share_closer_to_real"].headline
+
+
+def test_a_spoiled_table_is_worse_in_the_direction_each_figure_states() -> None:
+    real, made = people(400, 1), people(400, 2)
+    spoiled = made.assign(
+        age=np.random.default_rng(0).permutation(made["age"].to_numpy()) // 3, ward="a", seen="2020-01-01", dose=9.0
+    )
+    good, bad = (
+        {s.metric: s.value for s in fidelity_scores(Comparison(table_of(real, SCHEMA), table_of(t, SCHEMA), 0), print)}
+        for t in (made, spoiled)
+    )
+    for metric in FIDELITY:
+        kept, lost = good[metric.name], bad[metric.name]
+        assert kept is not None
+        assert lost is not None
+        match metric.better:
+            case "higher":
+                assert lost < kept, metric.name
+            case "lower":
+                assert lost > kept, metric.name
+            case "nearer":
+                assert abs(lost - metric.ideal) > abs(kept - metric.ideal), metric.name
+
+
+def test_nothing_is_gained_by_being_farther_from_real_rows_than_strangers_are() -> None:
+    metric = METRICS["share_closer_to_real"]
+    assert (metric.better, metric.ideal) == ("nearer", 0.5)
 
 
 def test_shuffled_columns_keep_no_relation() -> None:
