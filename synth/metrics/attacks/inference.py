@@ -2,6 +2,7 @@
 
 Anonymeter's attack: guess the value of the nearest synthetic row. Every column is the secret once. A number is guessed
 right within 5 % of its true value. Common values are guessed right about anybody, hence the control set.
+NOTE[DIFF]: the reference implementation takes 5 % of the *guess*, sign included: every negative guess is right.
 """
 
 from __future__ import annotations
