@@ -1,4 +1,4 @@
-"""What an assessment tells, and what it costs: `python -m benchmarks.assessment [--seeds 3] [--epsilon 1] [--share 0.1]`.
+"""What an assessment tells, and what it costs: `python -m benchmarks.assessment [--seeds N] [--epsilon E] [--share S]`.
 
 Adult (published split), `marginals`, three parties of equal random parts, δ = 1e-5, one colluder. Every figure is
 printed beside its exact value on the same rows with the same bins and the same scorecard; the scorecard's AUROC also on

@@ -31,6 +31,7 @@ def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
         f"They travel {WAYS['plain' if plan.gathers_statistics else plan.secure_sum.statistics]}.",
         f"  2. {_times(asks['training'])}: what training a model of the family '{plan.synthesizer.name}' asks for, "
         f"computed on the rows{_clipping(plan)}. They travel {WAYS[plan.secure_sum.updates]}.",
+        *_assessment(plan),
         "  Everybody may see the synthetic table, the model, and every sum that is opened.",
         "What it costs",
         *_cost(plan),
@@ -44,7 +45,7 @@ def _times(count: int) -> str:
 
 
 def _statistics(plan: Plan) -> str:
-    if plan.profile == "faithful":
+    if plan.averages_mixtures:
         return "what the published protocol sends about each column, exactly"
     counts = "how many rows fall into each cell of each column"
     if plan.privacy == "none":
@@ -53,6 +54,17 @@ def _statistics(plan: Plan) -> str:
         colluders = plan.secure_sum.colluders
         return f"{counts}, with noise of which each party adds a share; safe while at most {colluders} collude"
     return f"{counts}, with enough noise added here to need no trust in anybody"
+
+
+def _assessment(plan: Plan) -> list[str]:
+    if plan.assessment is None:
+        return []
+    noise = "exactly" if plan.privacy == "none" else "with noise as above"
+    return [
+        "  3. Once, when the synthetic table is made: how many rows fall into each cell of a column and of pairs of "
+        f"columns, into each bucket of a classifier trained on the table, and are in the table word for word, {noise}. "
+        f"They travel {WAYS[plan.secure_sum.statistics]}."
+    ]
 
 
 def _clipping(plan: Plan) -> str:

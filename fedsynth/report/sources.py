@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fedsynth.report.assessed import assessed
 from fedsynth.report.markup import Content, Markup, element, table
 from fedsynth.report.parts import paragraph, section
 from fedsynth.report.subject import Subject, attack_rate, is_counted, utility_figures
@@ -31,6 +32,7 @@ def certificate(subject: Subject) -> Markup:
         paragraph(promise(found)),
         paragraph(f"What could be checked of it (run {found.run}, profile {found.profile}):"),
         table(["what", "", "detail"], rows),
+        *assessed(found.assessment),
     )
 
 
