@@ -49,8 +49,10 @@ def write_results(folder: Path) -> Path:
     ]
     if REAL_ROWS in found:
         lines.append(f"| real rows | – | {_figures(found[REAL_ROWS])} | | |")
-    lines += [_line(peer, epsilon, result) for peer, epsilon, result in rows]
-    lines += ["", *_not_run(rows), *_provable(), *_versions(found), ""]
+    ran = [(peer, epsilon, result) for peer, epsilon, result in rows if result is not None]
+    lines += [_line(peer, epsilon, result) for peer, epsilon, result in ran]
+    waiting = [f"{peer.name} ({_asked(epsilon)})" for peer, epsilon, result in rows if result is None]
+    lines += ["", *_failed(ran), *_waiting(waiting), *_provable(), *_versions(found), ""]
     RESULTS.write_text("\n".join(lines))
     return RESULTS
 
@@ -60,27 +62,27 @@ def key(peer: Peer, epsilon: float | None) -> str:
     return f"{peer.name.replace(',', '').replace(' ', '-')}-{'none' if epsilon is None else f'{epsilon:g}'}"
 
 
-def _line(peer: Peer, epsilon: float | None, result: dict[str, Any] | None) -> str:
+def _line(peer: Peer, epsilon: float | None, result: dict[str, Any]) -> str:
+    figures = _figures(result) if result["error"] is None else " | ".join("–" * len(FIGURES))
     asked = "none" if epsilon is None else f"{epsilon:g}"
-    if result is None or result["error"] is not None:
-        cost = "| |" if result is None else f"{result['cpu_seconds']:.0f} | {result['peak_mb']:.0f} |"
-        return f"| {peer.name} | {asked} | {' | '.join('–' * len(FIGURES))} | {cost}"
-    cost = f"{result['cpu_seconds']:.0f} | {result['peak_mb']:.0f} |"
-    return f"| {peer.name} | {asked} | {_figures(result)} | {cost}"
+    return f"| {peer.name} | {asked} | {figures} | {result['cpu_seconds']:.0f} | {result['peak_mb']:.0f} |"
 
 
 def _figures(result: dict[str, Any]) -> str:
     return " | ".join(f"{result[name]:.3f}" if name != "wd" else f"{result[name]:.4f}" for name in FIGURES)
 
 
-def _not_run(rows: list[tuple[Peer, float | None, dict[str, Any] | None]]) -> list[str]:
-    failed = [
-        f"- {peer.name}, ε = {'none' if epsilon is None else f'{epsilon:g}'}: "
-        f"{'not run yet; `make bench-peers` goes on' if result is None else result['error']}"
-        for peer, epsilon, result in rows
-        if result is None or result["error"] is not None
-    ]
-    return ["## Without a result", "", *failed, ""] if failed else []
+def _failed(rows: list[tuple[Peer, float | None, dict[str, Any]]]) -> list[str]:
+    errors = [f"- {peer.name}, {_asked(e)}: {r['error']}" for peer, e, r in rows if r["error"] is not None]
+    return ["## Could not run", "", *errors, ""] if errors else []
+
+
+def _waiting(names: list[str]) -> list[str]:
+    return [f"Not run yet (`make bench-peers` goes on where it stopped): {', '.join(names)}.", ""] if names else []
+
+
+def _asked(epsilon: float | None) -> str:
+    return "no ε" if epsilon is None else f"ε = {epsilon:g}"
 
 
 def _provable() -> list[str]:

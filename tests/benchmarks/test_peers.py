@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.peers import results
@@ -18,6 +18,7 @@ from benchmarks.wide_table import wide_schema, wide_table
 from synth.metrics.tables import table_of
 
 
+@settings(deadline=None)  # the first example imports
 @given(low=st.integers(-1000, 1000), width=st.integers(1, 5000), seed=st.integers(0, 99))
 def test_a_number_drawn_from_a_cell_lies_in_that_cell(low: int, width: int, seed: int) -> None:
     high, rng = low + width, np.random.default_rng(seed)
