@@ -19,10 +19,12 @@ RUN python -m venv --without-pip /opt/fedsynth && \
     pip --python /opt/fedsynth/bin/python install --no-cache-dir -c constraints.txt \
         ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} "$TORCH" && \
     pip --python /opt/fedsynth/bin/python install --no-cache-dir -c constraints.txt -r requirements.txt "$DRIVERS"
-# Headers, tests and installers; torch needs one of its binaries.
+# Out with headers, tests, installers, and what only an operator's machine needs: no pod speaks to the cluster's API.
+# torch needs one of its binaries.
 RUN rm -rf /opt/fedsynth/bin/uv /opt/fedsynth/bin/uvx && \
     cd /opt/fedsynth/lib/python3.11/site-packages && \
-    rm -rf torch/include torch/share torch/lib/*.a pyarrow/include pyarrow/src pyarrow/tests && \
+    rm -rf torch/include torch/share torch/lib/*.a pyarrow/include pyarrow/src pyarrow/tests \
+        kubernetes kubernetes-* pyhelm3 pyhelm3-* && \
     find torch/bin -type f -not -name torch_shm_manager -delete && \
     find . -type d \( -name tests -o -name test \) -not -path './torch/*' -not -path './sympy/*' -prune -exec rm -rf {} +
 

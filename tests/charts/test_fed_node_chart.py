@@ -66,7 +66,7 @@ def test_every_limit_of_a_policy_can_be_set() -> None:
 def test_a_gpu_is_asked_for_by_values() -> None:
     assert "nvidia.com/gpu" not in _container("worker")["resources"]["limits"]
     worker = _container("worker", "production")
-    assert worker["resources"]["limits"]["nvidia.com/gpu"] == 2
+    assert worker["resources"]["limits"]["nvidia.com/gpu"] == "2"  # server-side apply takes no number
     pod = _of_kind("Deployment", "production")[0]["spec"]["template"]["spec"]
     assert pod["runtimeClassName"] == "nvidia"
     assert pod["nodeSelector"]["accelerator"] == "a100"

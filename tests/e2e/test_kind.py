@@ -31,7 +31,8 @@ for path in ("/v1/control/list-runs", "/v1/runtime/acquire-task", "/v1/fleet/../
     except urllib.error.HTTPError as error:
         print(path, error.code)
 """
-KILL_THE_RUN = "for each in /proc/[0-9]*; do grep -q flwr-serverapp $each/cmdline && kill -9 ${each#/proc/}; done; true"
+# The brackets keep the shell from finding, and killing, itself.
+KILL_THE_RUN = "for each in /proc/[0-9]*; do grep -q flwr-server[a]pp $each/cmdline && kill -9 ${each:6}; done; true"
 
 
 @pytest.fixture(scope="module")
