@@ -65,7 +65,8 @@ bench-peers: setup  ## Other makers of synthetic tables beside ours (hours; goes
 crosscheck-metrics: setup  ## Our metrics beside sdmetrics and anonymeter, each in its own environment
 	$(BIN)/python -m benchmarks.crosscheck
 
-bench-cluster: setup  ## What a federation in a cluster costs beside the computing
+bench-cluster: setup  ## What a federation in a cluster costs beside the computing (images as for test-kind)
+	@[ -n "$(KUBECONFIG)" ] || $(MAKE) images TAG=dev
 	$(BIN)/python -m benchmarks.cluster
 
 TAG ?= 0.1.0
@@ -76,8 +77,11 @@ images:  ## Build the container images
 	docker build -t fedsynth/fed-node:$(TAG) --build-arg BASE=fedsynth/base:$(TAG) -f images/fed-node/Dockerfile .
 	docker build -t fedsynth/edge:$(TAG) -f images/edge/Dockerfile .
 
-test-kind: setup  ## A real federation on kind, or on the cluster of KUBECONFIG (first: make images TAG=dev)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest -m kind tests/e2e/test_kind.py
+# The images must be of the very tree that the tests run from: a plan's digest depends on the code. With KUBECONFIG the
+# cluster is somebody's, and its registry must have them: build, push, and give FEDSYNTH_TAG.
+test-kind: setup  ## A real federation on kind, or on the cluster of KUBECONFIG (images built unless KUBECONFIG is set)
+	@[ -n "$(KUBECONFIG)" ] || $(MAKE) images TAG=dev
+	$(BIN)/pytest -m kind -v --durations=20 tests/e2e/test_kind.py
 
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
