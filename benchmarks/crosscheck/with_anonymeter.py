@@ -46,7 +46,13 @@ for secret in real.columns:
     known = [name for name in real.columns if name != secret]
     found[f"inference {secret}"] = told(
         InferenceEvaluator(
-            ori=real, syn=made, control=unseen, aux_cols=known, secret=secret, n_attacks=everybody
+            ori=real,
+            syn=made,
+            control=unseen,
+            aux_cols=known,
+            secret=secret,
+            regression=secret in kinds["numeric"],  # its default takes every secret for a category
+            n_attacks=everybody,
         ).evaluate(n_jobs=1)
     )
 found["singling_out"] = told(
