@@ -191,9 +191,9 @@ class Marginals(Synthesizer):
         ):
             variance = (statistics.variance or EXACT) * bins.fold(name, np.ones(len(counts)))
             histograms.append(Measurement((number,), bins.fold(name, counts), variance))
-        for (cliques, sums), variance in zip(self.measured, self.variances, strict=True):
+        for (cliques, sums), noise in zip(self.measured, self.variances, strict=True):
             split = contingency.split(sums, cliques, self._sizes())
-            tables += [measured(c, table, variance or EXACT) for c, table in zip(cliques, split, strict=True)]
+            tables += [measured(c, table, noise or EXACT) for c, table in zip(cliques, split, strict=True)]
         return Evidence.of(histograms, tables, possible.zeros(self.plan.constraints, bins, self.names))
 
     def _again(self) -> list[Clique]:
