@@ -33,13 +33,16 @@ FEWEST_BINS = 8
 class Cells:
     """Which cell a row falls into, for every released column, and values drawn back from cells."""
 
-    def __init__(self, schema: Schema, bins: int) -> None:
-        if bins < FEWEST_BINS:
+    def __init__(self, schema: Schema, bins: int, even: bool = False) -> None:
+        """`even` cuts numeric columns into cells of one width, as published protocols do."""
+        if bins < FEWEST_BINS and not even:
             raise PlanError(f"{bins} histogram bins are too few to describe a number; use {FEWEST_BINS} or more.")
         self.schema = schema
         self.scales = {name: scale_of(column, name) for name, column in schema.numeric.items()}
         self._positions = {  # cell j of a numeric column holds its values number positions[j] … positions[j + 1] - 1
-            name: _cut(scale, bins, curved=not isinstance(schema.columns[name], Datetime))
+            name: _cut_evenly(scale, bins)
+            if even
+            else _cut(scale, bins, curved=not isinstance(schema.columns[name], Datetime))
             for name, scale in self.scales.items()
         }
         self.slices: dict[str, slice] = {}
@@ -161,3 +164,7 @@ def _cut(scale: Scale, bins: int, curved: bool) -> Ints:
         inner = np.linspace(0, scale.points, parts + 1)
     starts = np.concatenate([np.rint(inner[1:-1]), *([position, position + 1] for position in alone)])
     return np.unique(np.append(starts, [0, scale.points])).astype(np.int64)
+
+
+def _cut_evenly(scale: Scale, bins: int) -> Ints:
+    return np.unique(np.rint(np.linspace(0, scale.points, min(bins, scale.points) + 1))).astype(np.int64)

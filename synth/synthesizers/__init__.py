@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from pydantic import Field
 
+from synth.synthesizers.bayes.settings import BayesSettings
 from synth.synthesizers.ctgan.settings import CtganSettings
 from synth.synthesizers.marginals.settings import MarginalsSettings
 
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
     from synth.plan import Plan
 
 FAMILIES: dict[str, str] = {
+    "bayes": "synth.synthesizers.bayes.synthesizer:bayes",
     "ctgan": "synth.synthesizers.ctgan.synthesizer:Ctgan",
     "marginals": "synth.synthesizers.marginals.synthesizer:Marginals",
 }
 
-Settings = Annotated[CtganSettings | MarginalsSettings, Field(discriminator="name")]
+Settings = Annotated[BayesSettings | CtganSettings | MarginalsSettings, Field(discriminator="name")]
 
 
 def build(plan: Plan) -> Synthesizer:

@@ -19,6 +19,14 @@ from tests.inline import Inline, added, statistics_of, trained
 from tests.small import SCHEMA, plan_of, table
 
 SMALLEST: dict[str, dict[str, Any]] = {
+    "bayes": {
+        "name": "bayes",
+        "table_cells": 500,
+        "model_size_mb": 0.02,
+        "population": 20,
+        "survivors": 5,
+        "generations": 5,
+    },
     "ctgan": {
         "name": "ctgan",
         "rounds": 2,

@@ -1,22 +1,34 @@
-"""From a fitted tree over bins to rows: conditions go into the model, values come from the histogram, and every row is
+"""From a fitted model over bins to rows: conditions go into the model, values come from the histogram, and every row is
 checked against the plan's constraints before it is kept."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from synth.constraints import Constraint, Mask, determined, enforce, matches, violations
 from synth.encoding.bins import Bins
+from synth.encoding.contingency import Ints
 from synth.encoding.records import Records
 from synth.encoding.scales import Floats
 from synth.errors import InputError
 from synth.schema import Schema
-from synth.synthesizers.marginals.tree import Tree
 
 ATTEMPTS = 50  # draws to replace rows that break a constraint the model cannot express
 FEWEST_AGAIN = 200  # rows drawn again at least: small batches waste more than they save
+
+
+class Model(Protocol):
+    """A distribution over the bins of numbered columns."""
+
+    def sample(self, rows: int, rng: np.random.Generator, given: Mapping[int, Floats] | None = None) -> dict[int, Ints]:
+        """The bin of every row in each column; `given` weights the bins of some columns (0 forbids a bin)."""
+
+    def probability(self, given: Mapping[int, Floats]) -> float:
+        """The weight of what is given, relative to nothing given."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +41,16 @@ class Drawing:
     bins: Bins
     weights: Floats  # over all cells
 
-    def rows(self, tree: Tree, rows: int, rng: np.random.Generator, where: dict[str, str]) -> Records:
+    def rows(self, model: Model, rows: int, rng: np.random.Generator, where: dict[str, str]) -> Records:
         masks = self._masks(where)
         given = {self.names.index(name): self._chances(name, mask) for name, mask in masks.items()}
-        if given and tree.probability(given) <= 0:
+        if given and model.probability(given) <= 0:
             raise InputError("no row can have what 'where' asks for under the plan's constraints; ask for less")
         kept: list[Records] = []
         missing = rows
         for attempt in range(ATTEMPTS):
             wanted = missing if attempt == 0 else max(2 * missing, FEWEST_AGAIN)
-            drawn = enforce(self._draw(tree, wanted, rng, given, masks), self.constraints, self.schema)
+            drawn = enforce(self._draw(model, wanted, rng, given, masks), self.constraints, self.schema)
             good = np.flatnonzero(~violations(drawn, self.constraints, self.schema))[:missing]
             kept.append(drawn.take(good))
             missing -= len(good)
@@ -50,9 +62,9 @@ class Drawing:
         )
 
     def _draw(
-        self, tree: Tree, rows: int, rng: np.random.Generator, given: dict[int, Floats], masks: dict[str, Mask]
+        self, model: Model, rows: int, rng: np.random.Generator, given: dict[int, Floats], masks: dict[str, Mask]
     ) -> Records:
-        found = tree.sample(rows, rng, given)
+        found = model.sample(rows, rng, given)
         columns = {}
         for number, name in enumerate(self.names):
             weights = self.weights[self.bins.cells.slices[name]]

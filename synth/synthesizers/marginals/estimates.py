@@ -11,8 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synth.encoding import contingency
+from synth.encoding.bins import Bins
 from synth.encoding.contingency import Clique
 from synth.encoding.scales import Floats
+from synth.interface import Array
+from synth.statistics import Statistics
 
 EXACT = 1.0  # variance assumed of exact counts (no privacy), so that weights exist; only ratios matter
 
@@ -31,6 +35,22 @@ def measured(clique: Clique, counts: Floats, variance: float) -> Measurement:
     return Measurement(clique, counts, np.full(counts.shape, variance))
 
 
+def measured_columns(statistics: Statistics, bins: Bins, names: Sequence[str]) -> list[Measurement]:
+    """What the released histogram says about the bins of the named columns."""
+    found = []
+    counts = statistics.cells.split(statistics.counts)
+    for number, name in enumerate(names):
+        variance = (statistics.variance or EXACT) * bins.fold(name, np.ones(len(counts[name])))
+        found.append(Measurement((number,), bins.fold(name, counts[name]), variance))
+    return found
+
+
+def measured_tables(sums: Array, cliques: Sequence[Clique], sizes: Sequence[int], variance: float) -> list[Measurement]:
+    """An opened answer, by clique; `variance` 0 is taken for exact counts."""
+    tables = contingency.split(sums, cliques, sizes)
+    return [measured(clique, table, variance or EXACT) for clique, table in zip(cliques, tables, strict=True)]
+
+
 def combined_tables(found: Iterable[Measurement]) -> dict[Clique, Measurement]:
     """One table per clique."""
     groups: dict[Clique, list[Measurement]] = {}
@@ -44,7 +64,7 @@ def combined_columns(histograms: Iterable[Measurement], tables: Iterable[Measure
     margins: dict[Clique, list[Measurement]] = {}
     for table in tables:
         for column in table.clique:
-            margins.setdefault((column,), []).append(_margin(table, column))
+            margins.setdefault((column,), []).append(margin(table, (column,)))
     return [average([histogram, *margins.get(histogram.clique, [])]) for histogram in histograms]
 
 
@@ -55,6 +75,8 @@ def average(found: Sequence[Measurement]) -> Measurement:
     return Measurement(found[0].clique, counts, 1 / precision)
 
 
-def _margin(table: Measurement, column: int) -> Measurement:
-    axes = tuple(axis for axis, other in enumerate(table.clique) if other != column)
-    return Measurement((column,), table.counts.sum(axis=axes), table.variance.sum(axis=axes))
+def margin(table: Measurement, clique: Clique) -> Measurement:
+    """The table summed over all columns but the clique's, which come in the table's order."""
+    axes = tuple(axis for axis, other in enumerate(table.clique) if other not in clique)
+    kept = tuple(column for column in table.clique if column in clique)
+    return Measurement(kept, table.counts.sum(axis=axes), table.variance.sum(axis=axes))

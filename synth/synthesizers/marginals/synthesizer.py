@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from synth.asked import Form, checked, only_for, require_names, whole_numbers
-from synth.budget import share_of, summed_variance
+from synth.budget import share_of
 from synth.constraints import determined
 from synth.encoding import contingency
-from synth.encoding.bins import BinLimits, Bins, cell_weights, refine
+from synth.encoding.bins import Bins, cell_weights
 from synth.encoding.cells import Cells
 from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
@@ -28,14 +28,12 @@ from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
 from synth.statistics import Statistics
 from synth.synthesizers.marginals import possible, schedule
+from synth.synthesizers.marginals.binning import bins_worth_counting
 from synth.synthesizers.marginals.drawing import Drawing
-from synth.synthesizers.marginals.estimates import EXACT, Measurement, measured
+from synth.synthesizers.marginals.estimates import Measurement, measured_columns, measured_tables
 from synth.synthesizers.marginals.evidence import Evidence
 from synth.synthesizers.marginals.settings import MarginalsSettings
 from synth.synthesizers.marginals.tree import Tree
-
-BIN_SIGMAS = 4.0  # rows that a bin should hold, in standard deviations of the noise of one count
-LABEL_SIGMAS = 1.0  # the same for a label with a bin to itself
 
 
 class Marginals(Synthesizer):
@@ -68,13 +66,9 @@ class Marginals(Synthesizer):
 
     def begin(self, statistics: Statistics, seed: int) -> None:
         self.statistics = statistics
-        precision = sum(1 / summed_variance(self.plan, event) for event in self.noise or [])
-        sigma = precision**-0.5 if precision else 0.0  # of a count in a table, all asks together
-        limits = BinLimits(self.settings.bins, self.settings.labels, BIN_SIGMAS * sigma, LABEL_SIGMAS * sigma)
-        apart = possible.labels_apart(self.plan.constraints, self.cells)
-        if (target := self.plan.table.target) in self.plan.table.discrete:
-            apart[target] = np.arange(len(self.cells.split(statistics.counts)[target]))  # classes never merge
-        self.bins = refine(self.cells, statistics.counts, statistics.variance**0.5, limits, apart)
+        self.bins = bins_worth_counting(
+            self.plan, statistics, self.noise or [], self.settings.bins, self.settings.labels
+        )
 
     def ask(self, number: int) -> Ask | None:
         if number >= self.asks:
@@ -184,16 +178,10 @@ class Marginals(Synthesizer):
     # Post-processing of what was released
 
     def _evidence(self) -> Evidence:
-        bins, statistics = self._bins(), self._statistics()
-        histograms, tables = [], []
-        for number, (name, counts) in enumerate(
-            (name, self.cells.split(statistics.counts)[name]) for name in self.names
-        ):
-            variance = (statistics.variance or EXACT) * bins.fold(name, np.ones(len(counts)))
-            histograms.append(Measurement((number,), bins.fold(name, counts), variance))
-        for (cliques, sums), noise in zip(self.measured, self.variances, strict=True):
-            split = contingency.split(sums, cliques, self._sizes())
-            tables += [measured(c, table, noise or EXACT) for c, table in zip(cliques, split, strict=True)]
+        bins, tables = self._bins(), list[Measurement]()
+        for (cliques, sums), variance in zip(self.measured, self.variances, strict=True):
+            tables += measured_tables(sums, cliques, self._sizes(), variance)
+        histograms = measured_columns(self._statistics(), bins, self.names)
         return Evidence.of(histograms, tables, possible.zeros(self.plan.constraints, bins, self.names))
 
     def _again(self) -> list[Clique]:

@@ -36,7 +36,7 @@ class Tree:
             group = np.zeros(rows, dtype=np.int64)
             if known:
                 group = np.ravel_multi_index([found[column] for column in known], shape[: len(known)])
-            drawn = _draw(table.reshape(int(np.prod(shape[: len(known)])), -1), group, rng)
+            drawn = draw_places(table.reshape(int(np.prod(shape[: len(known)])), -1), group, rng)
             found |= dict(zip(fresh, np.unravel_index(drawn, shape[len(known) :]), strict=True))
         return found
 
@@ -71,7 +71,7 @@ def axes_outside(clique: Clique, other: Clique) -> tuple[int, ...]:
     return tuple(axis for axis, column in enumerate(clique) if column not in other)
 
 
-def _draw(weights: Floats, group: Ints, rng: np.random.Generator) -> Ints:
+def draw_places(weights: Floats, group: Ints, rng: np.random.Generator) -> Ints:
     """For every row a place in the line of `weights` that its group names; draws are stratified within each group."""
     rows, places = len(group), weights.shape[1]
     order = np.lexsort((rng.random(rows), group))
