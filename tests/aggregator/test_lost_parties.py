@@ -235,3 +235,42 @@ def test_tables_of_fewer_rows_do_not_contradict_the_histograms_of_all(lost_in_tr
     assert state["variances"][0] == pytest.approx(really * 1.5**2)
     # The noise is seeded, so this is one fixed draw (170 and 169 rows); tables that are not scaled give 114.
     assert rows == pytest.approx(histogram, rel=0.25)
+
+
+def never_there(kind: str, envelope: Envelope) -> str:
+    return "message"
+
+
+@pytest.mark.parametrize("loses", [from_ask(0), never_there], ids=["from the first ask", "never there"])
+def test_a_party_that_is_in_no_sum_is_accounted_for_too(tmp_path: Path, loses: Loses) -> None:
+    certificate = released(tmp_path, loses).certificate
+    assert {tuple(span.parties) for span in certificate.participation} == {tuple(OTHERS)}
+    assert [(absent.party, absent.missing_from) for absent in certificate.absent] == [(VICTIM, 0)]
+    assert not [each for each in findings(certificate).values() if each.holds is False]
+
+
+def test_a_resumed_run_remembers_who_was_in_the_sums_before(tmp_path: Path) -> None:
+    """Everybody is needed for ask 2 by an aggregator that dies there; its successor finds the victim gone."""
+    homes = make_homes(tmp_path / "homes", PLAN)
+    parties = {name: Party(home) for name, home in homes.items()}
+    desk = Desk(tmp_path / "work", tmp_path / "out", simulated=True, seed=3)
+
+    class Killed(Exception):
+        pass
+
+    def dies(kind: str, envelope: Envelope) -> str | None:
+        if kind == "ask" and envelope.options["sequence"] == 2:
+            raise Killed
+        return None
+
+    with pytest.raises(Killed):
+        synthesize(PLAN, cast(GridExchange, LossyNetwork(parties, dies)), desk, Silent())
+    release = synthesize(PLAN, cast(GridExchange, LossyNetwork(parties, never_there)), desk, Silent())
+    for party in parties.values():
+        party.ledger.close()
+    spans = release.certificate.participation
+    assert [(span.first, span.last, span.parties) for span in spans] == [
+        (0, 0, EVERYBODY), (1, 1, EVERYBODY), (2, 2, OTHERS)
+    ]  # fmt: skip
+    assert [(each.party, each.missing_from) for each in release.certificate.absent] == [(VICTIM, 2)]
+    assert not [each for each in findings(release.certificate).values() if each.holds is False]
