@@ -2,7 +2,8 @@
 
 Errors are one paragraph on standard error and a documented exit code: 1 internal, 2 input, 3 privacy, 4 protocol,
 5 output, 6 the party's own volume, 7 a certificate that does not hold, 8 the cluster, 9 a run without a
-release, 10 a table withheld by its plan's gate, 130 interrupted.
+release, 10 a table withheld by its plan's gate, 11 a claim that an audit refuted, 12 an audit without power, 130
+interrupted.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from fedsynth import (
     argument_help,
+    commands_audit,
     commands_evaluate,
     commands_node,
     commands_preflight,
@@ -42,6 +44,7 @@ app.add_typer(commands_preflight.app, name="preflight")
 for command in ("install", "run", "status", "logs", "stop", "resume", "fetch", "uninstall"):
     app.command(command)(getattr(commands_run, command))
 app.command("verify")(commands_verify.verify)
+app.command("audit")(commands_audit.audit)
 app.command("simulate")(commands_simulate.simulate)
 app.command("sample")(commands_simulate.sample)
 app.command("evaluate")(commands_evaluate.evaluate)
