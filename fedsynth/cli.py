@@ -9,48 +9,65 @@ interrupted.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from importlib import import_module
 
 import typer
 from rich.console import Console
 
-from fedsynth import (
-    argument_help,
-    commands_audit,
-    commands_evaluate,
-    commands_node,
-    commands_preflight,
-    commands_provision,
-    commands_run,
-    commands_schema,
-    commands_simulate,
-    commands_verify,
-)
+from fedsynth import argument_help
 from synth import VERSION
 from synth.errors import FedsynthError
 
 argument_help.keep()
-app = typer.Typer(
-    name="fedsynth",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    help="Synthetic tables made together by institutions that may not pool their rows, under differential privacy.",
-)
-app.add_typer(commands_schema.app, name="schema")
-app.add_typer(commands_node.app, name="node")
-app.command("provision")(commands_provision.provision)
-app.add_typer(commands_preflight.app, name="preflight")
-for command in ("install", "run", "status", "logs", "stop", "resume", "fetch", "uninstall"):
-    app.command(command)(getattr(commands_run, command))
-app.command("verify")(commands_verify.verify)
-app.command("audit")(commands_audit.audit)
-app.command("simulate")(commands_simulate.simulate)
-app.command("sample")(commands_simulate.sample)
-app.command("evaluate")(commands_evaluate.evaluate)
+MODULES = {  # command → where it is; a module of several commands under one name calls them `app`
+    "schema": "commands_schema",
+    "node": "commands_node",
+    "provision": "commands_provision",
+    "preflight": "commands_preflight",
+    "install": "commands_run",
+    "run": "commands_run",
+    "status": "commands_run",
+    "logs": "commands_run",
+    "stop": "commands_run",
+    "resume": "commands_run",
+    "fetch": "commands_run",
+    "uninstall": "commands_run",
+    "verify": "commands_verify",
+    "audit": "commands_audit",
+    "simulate": "commands_simulate",
+    "sample": "commands_simulate",
+    "evaluate": "commands_evaluate",
+}
 
 
-@app.command("version")
+def assembled(names: Iterable[str] = tuple(MODULES)) -> typer.Typer:
+    """The command line with these commands. Each brings its own imports, so a small one starts fast."""
+    app = typer.Typer(
+        name="fedsynth",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        help="Synthetic tables made together by institutions that may not pool their rows, under differential privacy.",
+    )
+    for name in names:
+        module = import_module(f"fedsynth.{MODULES[name]}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name)(getattr(module, name))
+    app.command("version")(version)
+    return app
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """`app` is the whole command line, made when somebody asks for it."""
+    if name != "app":
+        raise AttributeError(name)
+    return assembled()
+
+
 def version() -> None:
     """Print the version."""
     typer.echo(VERSION)
@@ -58,8 +75,9 @@ def version() -> None:
 
 def main() -> None:
     """The console entry point: turns our errors into one paragraph and an exit code."""
+    asked = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
-        app()
+        assembled([asked] if asked in MODULES else MODULES)()
     except FedsynthError as error:
         Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {_plain(str(error))}")
         sys.exit(error.exit_code)
