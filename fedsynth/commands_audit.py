@@ -69,7 +69,7 @@ def audit(
     What a result means: "would have detected ε ≥ X" is about this attack and so many runs. It never shows that ε is
     small; that is what noise, accounting and the white-box audits of the test suite are for.
 
-    Stopped with Ctrl-C, the same command continues. `marginals` takes a few minutes, `ctgan` longer: see --trials.
+    Stopped with Ctrl-C, the same command continues. `marginals` takes minutes, `ctgan` longer: see --trials.
 
     Exit codes: 0 nothing was found by an attack that had the power to, 2 bad input, 11 the attack proved more than the
     plan claims, 12 the attack had no power.
