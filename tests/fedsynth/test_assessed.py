@@ -10,26 +10,29 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from aggregator.app import Desk, synthesize
 from aggregator.desks import RunFolder, as_text
 from aggregator.metrics import metrics_text
-from aggregator.publish import WITHHELD
+from aggregator.publish import WITHHELD, Release
 from aggregator.reporter import Reporter
 from aggregator.watch import Silent
+from crypto.keys import IdentityKey
 from fed_node.description import describe
+from fed_node.party import Party
 from fedsynth import commands_run
-from fedsynth import simulate as simulation
 from fedsynth.cli import app
 from fedsynth.cluster.runs import Aggregator
 from fedsynth.commands_verify import is_signed
 from fedsynth.report.assessed import assessed
-from fedsynth.simulate import Folders
 from synth.assessment.inquiry import AssessmentInquiry
-from synth.certificate import Certificate
+from synth.certificate import Certificate, events_of
 from synth.errors import Withheld
 from synth.inquiries import whole_cost
 from synth.plan import Plan
-from synth.privacy.events import to_dict
+from synth.privacy.accounting import as_units
 from synth.verification import Evidence, check_certificate
+from synth.wire import Envelope
+from tests.fed_node.two_parties import World, make_homes
 from tests.small import plan_content, table
 
 ROWS = 400
@@ -140,36 +143,54 @@ def withheld_metric(folder: RunFolder) -> str:
     return next(line for line in lines if line.startswith("fedsynth_run_withheld{")).split()[-1]
 
 
+class Everybody(World):
+    """All parties in this process."""
+
+    def discover(self, hello: Envelope, parties: list[str], _fewest: int) -> dict[str, Envelope]:
+        return dict(self("hello", dict.fromkeys(parties, hello)).received)
+
+
 class Killed(Silent):
     def stage(self, text: str) -> None:
         if text.startswith("collecting"):
             raise KeyboardInterrupt
 
 
-def test_kills_around_the_assessment_cost_nothing(
-    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kills_around_the_assessment_cost_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed when the parties have answered and nothing is written, and again before they sign."""
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    folders = Folders(tmp_path / "out")
-    plan = simulation.prepare(content_with({"minimum_auroc": 0.0, "maximum_tvd_one_way": 1.0}), files, folders, None)
+    plan = Plan.model_validate(content_with({"minimum_auroc": 0.0, "maximum_tvd_one_way": 1.0}))
+    homes = make_homes(tmp_path, plan, seed=None)
+    roster = {name: IdentityKey.from_pem((home / "identity.key").read_bytes()).identity for name, home in homes.items()}
+    desk = Desk(tmp_path / "work", tmp_path / "out", simulated=True, roster=roster)
+
+    def run(watch: Silent) -> Release:
+        parties = {name: Party(home) for name, home in homes.items()}
+        try:
+            everybody = Everybody({name: party.handle for name, party in parties.items()})
+            return synthesize(plan, everybody, desk, watch)  # type: ignore[arg-type]
+        finally:
+            for party in parties.values():
+                party.ledger.close()
+
     with monkeypatch.context() as patch:
         patch.setattr(AssessmentInquiry, "absorb", killed)
         with pytest.raises(KeyboardInterrupt):
-            simulation.run(plan, folders, None, Silent())
+            run(Silent())
     with pytest.raises(KeyboardInterrupt):
-        simulation.run(plan, folders, None, Killed())
+        run(Killed())
     with monkeypatch.context() as patch:
         patch.setattr(AssessmentInquiry, "absorb", killed)  # nobody is asked a third time
-        release = simulation.run(plan, folders, None, Silent())
+        release = run(Silent())
     assert release.withheld is None
-    assert not (folders.out / WITHHELD).exists()
-    certificate = Certificate.model_validate_json((folders.out / "certificate.json").read_text())
+    assert not (desk.output / WITHHELD).exists()
+    certificate = Certificate.model_validate_json((desk.output / "certificate.json").read_text())
     for signed in certificate.statements:
-        assert signed.statement.events == [to_dict(event) for event in whole_cost(plan, signed.statement.party)]
+        statement = signed.statement
+        assert as_units(events_of(statement)) == as_units(whole_cost(plan, statement.party))  # each paid for once
     assert certificate.claim.epsilon is not None
     assert certificate.claim.epsilon <= 3.0
     findings = {each.what: each.holds for each in check_certificate(certificate, Evidence(is_signed, plan=plan))}
