@@ -15,6 +15,8 @@ from synth import wire
 from synth.assessment import schedule
 from synth.assessment.inquiry import AssessmentInquiry
 from synth.assessment.scorecard import BUCKETS
+from synth.audit.canaries import extreme_rows
+from synth.audit.replay import Neighbours, Subject, replay
 from synth.budget import assessment_events, set_aside, share_of, summed_variance, synthesis_share
 from synth.encoding.records import Codec, Records
 from synth.errors import PlanError, ProtocolError
@@ -159,6 +161,17 @@ def test_one_row_moves_one_cell_of_each_histogram_whatever_is_asked(asking: int,
     for part, queries in schedule.queries(world.plan).items():
         change = answers[0].arrays[part] - answers[1].arrays[part]  # the same noise on both sides
         assert sorted(change[change != 0]) == [1] * queries
+
+
+@pytest.mark.parametrize("corner", range(3), ids=["lowest", "highest", "missing"])
+def test_the_audit_by_replay_finds_its_price_exact(corner: int) -> None:
+    """Frozen noise, a worst-case row more: nothing differs but under noise, and there by all that was declared."""
+    world, _, _ = private()
+    subject = Subject(lambda: AssessmentInquiry(world.plan), [question()], "party-1", world.plan.noisy_parties)
+    rows = world.data["party-1"].take(slice(0, 60))
+    found = replay(subject, Neighbours(rows, extreme_rows(world.plan.table)[corner], joins=True))
+    assert found.violations == []
+    assert found.tightness > 0.99
 
 
 def test_shapes_tell_nothing_about_the_rows() -> None:
