@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from synth.encoding.records import Records
 from synth.interface import Answer, Arrays, Ask, Inquiry, Synthesizer
 from synth.mixture_rounds import statistics_inquiry
@@ -46,7 +48,9 @@ class Inline:
 
 def added(answers: dict[str, Answer]) -> Answer:
     first = next(iter(answers.values()))
-    arrays = {name: sum(answer.arrays[name] for answer in answers.values()) for name in first.arrays}
+    arrays: Arrays = {
+        name: np.sum([answer.arrays[name] for answer in answers.values()], axis=0) for name in first.arrays
+    }
     return Answer(arrays, sum(answer.weight for answer in answers.values()))
 
 

@@ -51,6 +51,7 @@ class ReleasedSearch(BayesBase):
         self.pairs = schedule.candidate_pairs(self.names, plan.table.target, settings.pairs)
         self.tables = min(len(self.names) - 1, len(self.pairs))  # counted in the second ask: the first column is alone
         self.measured: list[tuple[list[Clique], Array]] = []
+        self.variances: list[float] = []  # of the noise in those counts; 0 if they are exact
         self.parents: dict[int, Clique] = {}
 
     @cached_property
@@ -75,8 +76,13 @@ class ReleasedSearch(BayesBase):
 
     def absorb(self, answers: Answer | dict[str, Answer]) -> None:
         cliques = self.pairs if self.absorbed == 0 else self._families()
-        counts = summed(answers, "counts", (contingency.cell_count(cliques, self.sizes()),))
-        self.measured.append((cliques, np.rint(counts).astype(np.int64)))
+        if isinstance(answers, dict):
+            raise ProtocolError("counts are summed, never gathered")
+        sums = summed(answers, "counts", (contingency.cell_count(cliques, self.sizes()),))
+        event = self.noise[self.absorbed] if self.noise else None
+        counts, variance = self.known_statistics().alike(self.plan, answers, np.rint(sums).astype(np.int64), event)
+        self.measured.append((cliques, counts))
+        self.variances.append(variance)
         self.absorbed += 1
         if self.absorbed == 1:
             self.parents = self._search()
@@ -92,6 +98,7 @@ class ReleasedSearch(BayesBase):
         if self.parents:
             arrays["order"] = np.array(list(self.parents))
             arrays["parents"] = contingency.pack_cliques(list(self.parents.values()))
+        arrays["variances"] = np.array(self.variances)
         for number, (cliques, counts) in enumerate(self.measured):
             arrays |= {f"cliques/{number}": contingency.pack_cliques(cliques), f"counts/{number}": counts}
         return arrays
@@ -101,6 +108,7 @@ class ReleasedSearch(BayesBase):
         if "order" in state:
             parents = contingency.unpack_cliques(state["parents"])
             self.parents = dict(zip(state["order"].tolist(), parents, strict=True))
+        self.variances = state["variances"].tolist()
         numbers = range(sum(key.startswith("counts/") for key in state))
         self.measured = [(contingency.unpack_cliques(state[f"cliques/{n}"]), state[f"counts/{n}"]) for n in numbers]
 
@@ -184,8 +192,7 @@ class ReleasedSearch(BayesBase):
 
     def _evidence(self) -> Evidence:
         bins, tables = self.known_bins(), list[Measurement]()
-        for number, (cliques, sums) in enumerate(self.measured):
-            variance = summed_variance(self.plan, self.noise[number]) if self.noise else 0.0
+        for (cliques, sums), variance in zip(self.measured, self.variances, strict=True):
             tables += measured_tables(sums, cliques, self.sizes(), variance)
         columns = measured_columns(self.known_statistics(), bins, self.names)
         return Evidence.of(columns, tables, possible.zeros(self.plan.constraints, bins, self.names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,24 @@ def test_opened_counts_carry_exactly_the_promised_variance(trust: str, number: i
     assert noise.var() / promised == pytest.approx(1.0, abs=tolerance)
     if len(noise) > 2000:  # enough to see that a quarter of the noise is missing
         assert noise_of(["party-1", "party-2", "party-3"]).var() / promised < 1.0 - tolerance
+
+
+def test_tables_of_fewer_parties_speak_for_all_rows_with_the_noise_that_is_in_them() -> None:
+    world = federation(400, parties=3, secure_sum={"minimum_parties": 2})
+    model = build(world.plan)
+    assert isinstance(model, ReleasedSearch)
+    model.begin(statistics_of(world), seed=1)
+    ask = model.ask(0)
+    assert ask is not None
+    answers = {p: model.answer(ask, p, rows, {}, seeded_source(1, p))[0] for p, rows in world.data.items()}
+    answers.pop("party-3")
+    model.absorb(replace(added(answers), parties=2))
+    event = model.cost(ask, "party-1")[0]
+    assert isinstance(event, CountNoise)
+    scale = 1 / sum(world.plan.share(name) for name in answers)
+    assert model.variances == [pytest.approx(summed_variance(world.plan, event, 2) * scale**2)]
+    opened = added(answers).arrays["counts"]
+    np.testing.assert_allclose(model.measured[0][1], opened * scale, atol=0.5)
 
 
 def test_how_rows_are_spread_over_parties_does_not_matter() -> None:
