@@ -1,7 +1,7 @@
 """Every mechanism against the strongest attacker: never more than claimed, and nearly all of it.
 
 Seeds are fixed. With fresh ones a bound would lie above an honest claim in at most one audit of a thousand, and
-below 0.8 of it far less often (the measured shares are 0.83 to 0.98).
+below 0.8 of it far less often (docs/decisions/0008-audit.md has the shares at 95 %).
 """
 
 from __future__ import annotations
