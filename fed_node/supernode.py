@@ -1,9 +1,11 @@
-"""Flower's SuperNode with two manners it lacks: it waits when the aggregator still holds its predecessor, and it looks
-for messages and their arrays often while a run is going on.
+"""Flower's SuperNode with three manners it lacks: it waits when the aggregator still holds its predecessor, it looks
+for messages and their arrays often while a run is going on, and it sends every reply before it asks for more.
 
 A SuperNode that is killed and starts again is refused until its heartbeat of old lapses, about a minute, and exits;
 Kubernetes would then wait longer and longer between restarts. So this process starts itself again, a limited number of
-times. And between messages Flower sleeps three seconds, fixed in its code; after each message that is shortened.
+times. Between messages Flower sleeps three seconds, fixed in its code; after each message that is shortened. And when
+the aggregator dies while a message is confirmed, its reply is left over: Flower sends it in place of the next one,
+which then waits for a message that never comes.
 """
 
 from __future__ import annotations
@@ -11,11 +13,13 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
 from flwr.supernode import start_client_internal
 from flwr.supernode.cli.flower_supernode import flower_supernode
+from flwr.supernode.nodestate.in_memory_nodestate import InMemoryNodeState
 
 ATTEMPT = "FEDSYNTH_SUPERNODE_ATTEMPT"
 MOST_ATTEMPTS = 30
@@ -43,6 +47,19 @@ class Pace:
             time.sleep(seconds)
 
 
+def push_all(push: Callable[..., None], state: InMemoryNodeState, **connection: object) -> None:
+    """Push replies, a first one in any case, until no message is left without."""
+    push(state=state, **connection)
+    while _is_reply_due(state):
+        push(state=state, **connection)
+
+
+def _is_reply_due(state: InMemoryNodeState) -> bool:
+    """A message leaves the state with its reply."""
+    with state.lock_msg_store:
+        return any(not entry.message.metadata.reply_to_message_id for entry in state.msg_store.values())
+
+
 def main() -> None:
     """`python -m fed_node.supernode`, with the flags of `flower-supernode`."""
     vars(start_client_internal)["time"] = Pace()
@@ -53,6 +70,7 @@ def main() -> None:
         max_tries_per_object=None,
         max_time=PULL_SECONDS,
     )
+    vars(start_client_internal)["_push_messages"] = partial(push_all, vars(start_client_internal)["_push_messages"])
     attempt, began = int(os.environ.get(ATTEMPT, "0")), time.monotonic()
     if attempt:
         time.sleep(RETRY_SECONDS)

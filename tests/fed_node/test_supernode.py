@@ -5,11 +5,19 @@ from __future__ import annotations
 import os
 import sys
 import time
+from itertools import count
+from unittest.mock import Mock
 
 import pytest
+from flwr.app import Message, RecordDict
+from flwr.supercore.run import RunNotRunningException
+from flwr.supercore.task_identity import TaskIdentity
 from flwr.supernode import start_client_internal
+from flwr.supernode.nodestate.in_memory_nodestate import InMemoryNodeState
 
 from fed_node import supernode
+
+NUMBERS = count()
 
 
 @pytest.fixture
@@ -39,6 +47,38 @@ def test_slows_down_when_nothing_comes(slept: list[float], monkeypatch: pytest.M
 def test_flowers_loop_sleeps_through_its_own_name_for_time() -> None:
     """What `Pace` replaces must be there; a new version of Flower may change it."""
     assert vars(start_client_internal)["time"] is time
+
+
+def _stored(state: InMemoryNodeState, message: Message) -> Message:
+    message.metadata.__dict__["_message_id"] = f"message-{next(NUMBERS)}"
+    state.record_message_processing_start(message.metadata.message_id)
+    state.record_message_processing_end(message.metadata.message_id)
+    state.store_message(message)
+    return message
+
+
+def test_a_reply_left_over_does_not_take_the_place_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 0, 0
+    state, sent = InMemoryNodeState(Mock()), list[str]()
+    asked = _stored(state, Message(RecordDict(), dst_node_id=1, message_type="query.ask"))
+    _stored(state, Message(RecordDict(), reply_to=asked))
+    state.delete_messages(message_ids=[asked.metadata.message_id])  # its confirmation failed: the SuperLink was away
+    hello = _stored(state, Message(RecordDict(), dst_node_id=1, message_type="query.hello"))
+
+    def send(message: Message, *_: object) -> tuple[set[str], str]:
+        sent.append(message.metadata.message_type)
+        if message.metadata.message_type == "query.ask":
+            raise RunNotRunningException
+        return set(), "session"
+
+    def answer_meanwhile(_: float) -> None:  # Flower waits, and the ClientApp answers
+        _stored(state, Message(RecordDict(), reply_to=hello))
+
+    monkeypatch.setattr(time, "sleep", answer_meanwhile)
+    push = vars(start_client_internal)["_push_messages"]
+    supernode.push_all(push, state, object_store=Mock(), send=send, push_object=Mock())
+    assert sent == ["query.ask", "query.hello"]
+    assert not state.msg_store
 
 
 def _ending(monkeypatch: pytest.MonkeyPatch, code: int) -> list[list[str]]:
