@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from synth.asked import Form, checked, only_for, require_names, whole_numbers
-from synth.budget import share_of, summed_variance
+from synth.budget import summed_variance
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
 from synth.encoding.cells import Cells
@@ -37,6 +37,7 @@ from synth.synthesizers.marginals import possible, schedule
 from synth.synthesizers.marginals.binning import bins_worth_counting
 from synth.synthesizers.marginals.estimates import Measurement, measured_columns, measured_tables
 from synth.synthesizers.marginals.evidence import Evidence
+from synth.synthesizers.marginals.party_side import asked_bins, tables_of, with_noise
 
 EXACT_TABLES = ("exact contingency tables of pairs of columns", "exact contingency tables of columns and their parents")
 ITERATIONS = 1000  # at most, of fitting the model of pairs that the search reads
@@ -125,10 +126,8 @@ class ReleasedSearch(BayesBase):
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number, cliques, bins = self._checked(ask, party)
-        sizes = [bins.size(name) for name in self.names]
-        counts = contingency.count(bins.index(data, self.names), sizes, cliques)
-        if self.noise is not None:
-            counts = counts + noise.child("counts").skellam(share_of(self.plan, self.noise[number]), len(counts))
+        event = self.noise[number] if self.noise else None
+        counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise)
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
     def _event(self, number: int) -> list[Event]:
@@ -141,10 +140,7 @@ class ReleasedSearch(BayesBase):
         require_names(ask.arrays, ("bins", "cliques"))
         if number >= self.settings.asks:
             raise ProtocolError("an ask names no round of the plan; the aggregator runs another plan")
-        bins = Bins(self.cells, checked(ask.arrays, "bins", Form((self.cells.size,), np.int64)))
-        for name, column in self.plan.table.numeric.items():
-            if bins.size(name) > self.settings.bins + column.missing:
-                raise ProtocolError(f"an ask cuts column '{name}' into more bins than the plan says")
+        bins = asked_bins(ask, self.cells, self.settings.bins)
         widest = 2 if number == 0 else max((*ask.arrays["cliques"].shape[1:], 2))
         tables = len(self.pairs) if number == 0 else self.tables
         packed = checked(ask.arrays, "cliques", Form((tables, widest), np.int64))

@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from synth.asked import Form, checked, only_for, require_names, whole_numbers
-from synth.budget import share_of
 from synth.constraints import determined
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
@@ -32,6 +31,7 @@ from synth.synthesizers.marginals.binning import bins_worth_counting
 from synth.synthesizers.marginals.drawing import Drawing
 from synth.synthesizers.marginals.estimates import Measurement, measured_columns, measured_tables
 from synth.synthesizers.marginals.evidence import Evidence
+from synth.synthesizers.marginals.party_side import asked_bins, tables_of, with_noise
 from synth.synthesizers.marginals.settings import MarginalsSettings
 from synth.synthesizers.marginals.tree import Tree
 
@@ -151,10 +151,8 @@ class Marginals(Synthesizer):
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number, cliques, bins = self._checked(ask, party)
-        sizes = [bins.size(name) for name in self.names]
-        counts = contingency.count(bins.index(data, self.names), sizes, cliques)
-        if self.noise is not None:
-            counts = counts + noise.child("counts").skellam(share_of(self.plan, self.noise[number]), len(counts))
+        event = self.noise[number] if self.noise else None
+        counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise)
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
     def _checked(self, ask: Ask, party: str) -> tuple[int, list[Clique], Bins]:
@@ -169,11 +167,7 @@ class Marginals(Synthesizer):
         cliques = contingency.unpack_cliques(checked(ask.arrays, "cliques", Form((len(packed), 2), np.int64)))
         if len(set(cliques)) != len(cliques) or not set(cliques) <= set(self.pairs):
             raise ProtocolError("an ask counts other columns than the plan says; the aggregator runs another")
-        bins = Bins(self.cells, checked(ask.arrays, "bins", Form((self.cells.size,), np.int64)))
-        for name, column in self.plan.table.numeric.items():
-            if bins.size(name) > self.settings.bins + column.missing:
-                raise ProtocolError(f"an ask cuts column '{name}' into more bins than the plan says")
-        return number, cliques, bins
+        return number, cliques, asked_bins(ask, self.cells, self.settings.bins)
 
     # Post-processing of what was released
 
