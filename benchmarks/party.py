@@ -77,7 +77,7 @@ class StandIn(Inquiry):
         return Ask({"weights": np.zeros(self.weights, np.float32)}, {"phase": "training", "round": number})
 
     def absorb(self, answers: Answer | dict[str, Answer]) -> None:
-        raise NotImplementedError
+        """Nothing: the aggregator's half is not measured here."""
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
         return [COST]

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import yaml
 
@@ -57,7 +57,7 @@ class Deployment:
             for name, keys in self.keys.items()
         }
 
-    def __enter__(self) -> Deployment:
+    def __enter__(self) -> Self:
         for folder in (self.state, self.certificates, self.folder / "logs"):
             folder.mkdir(parents=True)
         authority = new_authority("loopback")
@@ -137,27 +137,23 @@ class Deployment:
 
     def start_party(self, name: str) -> None:
         self.start_worker(name)
+        self.start_node(name, [sys.executable, "-m", "fed_node.supernode"])
+
+    def start_node(self, name: str, supernode: list[str]) -> None:
+        """All of a party but its worker, by this command for the SuperNode; also how a cluster starts it again."""
         port = free_port()
-        self._start(
-            f"supernode {name}",
-            [
-                sys.executable,
-                "-m",
-                "fed_node.supernode",
-                f"--superlink=localhost:{self.port}",
-                f"--root-certificates={self.certificates / 'ca.crt'}",
-                "--isolation=process",
-                f"--auth-supernode-private-key={self.home(name) / 'node.key'}",
-                "--host=127.0.0.1",
-                f"--port={port}",
-                f'--node-config=party="{name}"',
-            ],
-        )
-        self._start(
-            f"tasks {name}",
-            [sys.executable, "-m", "fed_node.tasks", f"127.0.0.1:{port}"],
-            FEDSYNTH_SOCKET=str(self.socket(name)),
-        )
+        flags = [
+            f"--superlink=localhost:{self.port}",
+            f"--root-certificates={self.certificates / 'ca.crt'}",
+            "--isolation=process",
+            f"--auth-supernode-private-key={self.home(name) / 'node.key'}",
+            "--host=127.0.0.1",
+            f"--port={port}",
+            f'--node-config=party="{name}"',
+        ]
+        self._start(f"supernode {name}", [*supernode, *flags])
+        tasks = [sys.executable, "-m", "fed_node.tasks", f"127.0.0.1:{port}"]
+        self._start(f"tasks {name}", tasks, FEDSYNTH_SOCKET=str(self.socket(name)))
 
     def socket(self, name: str) -> Path:
         return self.folder / f"{name}.sock"

@@ -172,7 +172,8 @@ def test_the_aggregator_cannot_approve() -> None:
         assert not kind.isidentifier()  # the only actions that Flower lets a message have
 
 
-def test_an_approval_withdrawn_in_the_middle_of_a_run(homes: dict[str, Path], plan: Plan) -> None:
+def after_statistics(homes: dict[str, Path], plan: Plan) -> tuple[dict[str, Party], World, SecureSum]:
+    """Parties that approved the plan and answered its first ask."""
     for home in homes.values():
         administration.approve(home, plan)
     parties = {name: Party(home) for name, home in homes.items()}
@@ -180,6 +181,11 @@ def test_an_approval_withdrawn_in_the_middle_of_a_run(homes: dict[str, Path], pl
     sums = SecureSum(plan, RUN, world)
     sums.agree_on_keys(world("hello", dict.fromkeys(sums.parties, sums.hello())).received)
     sums.total(STATISTICS, 0)
+    return parties, world, sums
+
+
+def test_an_approval_withdrawn_in_the_middle_of_a_run(homes: dict[str, Path], plan: Plan) -> None:
+    parties, world, sums = after_statistics(homes, plan)
     party, training = parties["party-1"], CheapTraining(plan)
     ask = training.ask(0)
     assert ask is not None
@@ -212,13 +218,7 @@ def test_an_approval_withdrawn_in_the_middle_of_a_run(homes: dict[str, Path], pl
 def test_a_policy_tightened_in_the_middle_of_a_run_stops_the_next_ask_without_a_restart(
     homes: dict[str, Path], plan: Plan, old: str, new: str, code: str
 ) -> None:
-    for home in homes.values():
-        administration.approve(home, plan)
-    parties = {name: Party(home) for name, home in homes.items()}
-    world = World({name: party.handle for name, party in parties.items()})
-    sums = SecureSum(plan, RUN, world)
-    sums.agree_on_keys(world("hello", dict.fromkeys(sums.parties, sums.hello())).received)
-    sums.total(STATISTICS, 0)
+    parties, _, sums = after_statistics(homes, plan)
     ask, party = CheapTraining(plan).ask(0), parties["party-1"]
     assert ask is not None
     policy = party.home / "policy.yaml"

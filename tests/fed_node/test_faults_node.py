@@ -27,7 +27,7 @@ from fed_node.ledger import LedgerView
 from fedsynth.local_grid import LocalGrid
 from synth.certificate import Certificate, events_of
 from synth.plan import Plan
-from tests.e2e.loopback import Deployment, free_port
+from tests.e2e.loopback import Deployment
 from tests.small import plan_of
 
 ROWS = 60
@@ -58,23 +58,10 @@ class SeededDeployment(Deployment):
 
     def start_party(self, name: str) -> None:
         self.start_worker(name)
-        self.start_node(name, SHORT_SECONDS if name == VICTIM else HEARTBEAT_SECONDS)
+        self.start_beating(name, SHORT_SECONDS if name == VICTIM else HEARTBEAT_SECONDS)
 
-    def start_node(self, name: str, heartbeat_seconds: int = HEARTBEAT_SECONDS) -> None:
-        """All of a party but its worker; also how a cluster starts it again."""
-        port = free_port()
-        flags = [
-            f"--superlink=localhost:{self.port}",
-            f"--root-certificates={self.certificates / 'ca.crt'}",
-            "--isolation=process",
-            f"--auth-supernode-private-key={self.home(name) / 'node.key'}",
-            "--host=127.0.0.1",
-            f"--port={port}",
-            f'--node-config=party="{name}"',
-        ]
-        self._start(f"supernode {name}", [sys.executable, "-c", SUPERNODE, str(heartbeat_seconds), *flags])
-        tasks = [sys.executable, "-m", "fed_node.tasks", f"127.0.0.1:{port}"]
-        self._start(f"tasks {name}", tasks, FEDSYNTH_SOCKET=str(self.socket(name)))
+    def start_beating(self, name: str, heartbeat_seconds: int = HEARTBEAT_SECONDS) -> None:
+        self.start_node(name, [sys.executable, "-c", SUPERNODE, str(heartbeat_seconds)])
 
     def name_run(self, work: Path) -> None:
         """The checkpoint of a run that has a name and nothing else yet."""
@@ -137,7 +124,7 @@ def test_a_node_killed_in_the_middle_of_a_message_costs_a_resumption_and_nothing
         deployment.name_run(deployment.run_folder / "work")
         disturbed = drive(deployment, lambda: bool(deployment.charges(VICTIM)))
         kill_in_the_middle_of_a_message(deployment)
-        deployment.start_node(VICTIM)
+        deployment.start_beating(VICTIM)
         expected, calm = undisturbed(deployment, plan, tmp_path)  # meanwhile
         assert deployment.wait_for_end(disturbed)[0] == "finished:failed"
         drive(deployment, lambda: deployment.progress()["state"] == "finished")
