@@ -83,7 +83,7 @@ def quarter_share(plan: Plan, event: CountNoise) -> float:
 
 
 def test_half_the_noise_of_counts(monkeypatch: Patch) -> None:
-    for module in ("synth.statistics", "synth.synthesizers.marginals.synthesizer"):
+    for module in ("synth.statistics", "synth.synthesizers.marginals.party_side"):
         monkeypatch.setattr(f"{module}.share_of", quarter_share)
     assert any("variance" in each for each in statistics_violations())
     assert statistics_proven_too_much()

@@ -24,7 +24,7 @@ from synth.plan import Plan, parse_plan
 from synth.privacy.events import CountNoise
 from synth.privacy.noise import seeded_source
 from synth.statistics import StatisticsInquiry
-from synth.synthesizers.marginals import synthesizer
+from synth.synthesizers.marginals import party_side
 from synth.synthesizers.marginals.synthesizer import Marginals
 
 EPSILON, DELTA, TRIALS = 1.0, 1e-3, 2500  # per world; enough to notice half the noise, in a few seconds
@@ -97,5 +97,5 @@ def test_the_attack_proves_less_than_is_claimed() -> None:
 
 
 def test_the_attack_would_notice_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(synthesizer, "share_of", lambda plan, event: share_of(plan, event) / 4)
+    monkeypatch.setattr(party_side, "share_of", lambda plan, event: share_of(plan, event) / 4)
     assert audited() > EPSILON
