@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.panel import Panel
 
+from fed_node.settings import LOG
 from fedsynth import simulate as simulation
 from fedsynth.documents import read_plan_content
 from fedsynth.progress import ConsoleWatch
@@ -17,7 +19,7 @@ from fedsynth.simulate import Folders
 from synth import archive
 from synth.assessment.record import AssessmentRecord
 from synth.certificate import Claim
-from synth.errors import InputError, Withheld
+from synth.errors import InputError, Refusal, Withheld
 from synth.plan import Plan, parse_plan
 
 
@@ -76,6 +78,9 @@ def simulate(
     except KeyboardInterrupt:
         console.print(f"Stopped. Nothing is lost; continue with: fedsynth simulate --resume --out {out}")
         raise typer.Exit(130) from None
+    except Refusal as refusal:
+        console.print(_why(folders.party(refusal.party) / LOG), soft_wrap=True, markup=False, highlight=False)
+        raise
     files = "\n".join(f"  {path}" for path in sorted(out.iterdir()) if path.is_file())
     said = "\n\n".join([in_words(release.certificate.claim), *_assessed(release.certificate.assessment), files])
     title = "Synthetic table withheld" if release.withheld else "Synthetic table ready"
@@ -157,6 +162,14 @@ def _prepare(
     if len(data) != 1 or ("=" in data[0] and not Path(data[0]).exists()):
         raise InputError("--partition splits one table: give it as one --data FILE")
     return simulation.prepare_partition(content, Path(data[0]), how.value, parties, folders, seed)
+
+
+def _why(log: Path) -> str:
+    """The last reason in a party's own log: here all parties are this machine's, so the user may read it."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    reasons = [line["errors"][0]["message"] for line in lines if line.get("errors")]
+    reason = reasons[-1] if reasons and reasons[-1] else "no reason in words"
+    return f"In the refusing party's log, {log}: {reason}"
 
 
 def _refuse_to_lose(folders: Folders, overwrite: bool) -> None:

@@ -20,7 +20,7 @@ from synth.schema import Schema
 
 CLASSIFIERS = ("logistic_regression", "gradient_boosting")
 LEFT_OUT = "left out of this quick look; fedsynth evaluate measures it"
-NO_TEST_ROWS = "needs held-out rows (--test)"
+NO_TEST_ROWS = "needs held-out rows: give them by --test"
 WEAK = "share_closer_to_real"
 QUICK = tuple(metric for metric in FIDELITY if metric.headline or metric.rows is None)
 """Figures that are too costly for all rows are left out, unless they head the report."""

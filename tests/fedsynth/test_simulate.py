@@ -212,6 +212,14 @@ def test_unfit_rows_stay_with_the_party(place: Path) -> None:
     assert not folders.release.exists()
 
 
+def test_on_one_machine_the_refusing_partys_reason_is_shown(place: Path) -> None:
+    data = [f"--data={name}={file}" for name, file in (files_of(place) | {"party-2": spoilt(place, "column")}).items()]
+    result = CliRunner().invoke(app, ["simulate", str(place / "plan.yaml"), *data, "--out", str(place / "renamed")])
+    assert isinstance(result.exception, Refusal)
+    assert "party-2/party.log: " in result.output
+    assert "'age'" in result.output
+
+
 def test_a_full_disk_leaves_nothing_half_written(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
