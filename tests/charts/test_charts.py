@@ -75,6 +75,14 @@ def test_ports_name_their_protocol(chart: str, values: Path) -> None:
         assert port["protocol"] == "TCP"
 
 
+@each_case
+def test_what_is_probed_at_its_start_is_probed_for_readiness(chart: str, values: Path) -> None:
+    """A kubelet of 1.20 notes a passed startup probe at its next round only, 90 seconds later; readiness at once."""
+    for pod in pod_specs(rendered(chart, values)):
+        for container in pod["containers"]:
+            assert "startupProbe" not in container or "readinessProbe" in container
+
+
 @each_chart
 def test_no_template_bypasses_the_image_pin(chart: str) -> None:
     """Every image in every template comes from the one helper that knows digest and tag."""

@@ -155,9 +155,9 @@ class Federation:
 
     def approve(self, plan: Plan, parties: list[str] | None = None) -> None:
         text = json.dumps(plan.model_dump(mode="json", by_alias=True))
-        for party in parties or self.parties:
-            words = ["fedsynth", "node", "approve", "/dev/stdin", "--home", "/var/lib/fedsynth", "--yes"]
-            self.in_worker(party, *words, stdin=text)
+        words = ["fedsynth", "node", "approve", "/dev/stdin", "--home", "/var/lib/fedsynth", "--yes"]
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda party: self.in_worker(party, *words, stdin=text), parties or self.parties))
 
     def ledger(self, party: str) -> dict[str, Any]:
         words = ["fedsynth", "node", "ledger", "--home", "/var/lib/fedsynth", "--json"]
@@ -178,7 +178,7 @@ class Federation:
     def wait_until_connected(self, parties: set[str], seconds: float = 600) -> None:
         self.wait_for(lambda: parties <= self.connected(), f"{', '.join(sorted(parties))} connected", seconds)
 
-    def wait_for(self, condition: Callable[[], bool], what: str, seconds: float = 600) -> None:
+    def wait_for(self, condition: Callable[[], bool], what: str, seconds: float = 600, pause: float = 1) -> None:
         """Look again and again; a cluster that is just restarting something is looked at later."""
         deadline = time.monotonic() + seconds
         while True:
@@ -188,10 +188,10 @@ class Federation:
             except ClusterError:
                 pass
             assert time.monotonic() < deadline, f"waited {seconds:.0f} s for: {what}"
-            time.sleep(1)
+            time.sleep(pause)
 
     def state(self, plan: Plan) -> str:
-        """What `fedsynth status` says of a run."""
+        """What `fedsynth status` says of a run. It starts Python in the pod: not to be asked every second."""
         runs = [run for run in self.aggregator.status()["runs"] if run["digest"] == plan.digest()]
         return str(runs[0]["state"]) if runs else "submitted"
 

@@ -67,20 +67,34 @@ def test_parties_and_operator_pass_their_preflights(federation: Federation) -> N
     fedsynth("preflight", "cluster", "-n", AGGREGATOR)
 
 
-@pytest.mark.parametrize("synthesizer", [{"name": "marginals"}, {"name": "ctgan", "rounds": 2}])
-def test_an_approved_plan_is_run_fetched_and_verified(
-    federation: Federation, tmp_path: Path, synthesizer: dict[str, object]
-) -> None:
-    plan = plan_of(synthesizer, name=str(synthesizer["name"]))
+def test_an_approved_plan_is_run_fetched_and_verified(federation: Federation, tmp_path: Path) -> None:
+    plan = plan_of({"name": "ctgan", "rounds": 2}, name="ctgan")
     federation.approve(plan)
     done = federation.run(plan, "--wait")
     assert done.returncode == 0, done.stderr
-    fedsynth("fetch", plan.name, "--out", str(tmp_path), "-n", AGGREGATOR)
-    certificate = Certificate.model_validate_json((tmp_path / "certificate.json").read_bytes())
+    _check_release(federation, plan, tmp_path)
+
+
+def test_a_table_that_its_gate_withholds_is_fetched_only_despite_it(federation: Federation, tmp_path: Path) -> None:
+    strict = {"assessment": {"share": 0.2, "pairs": 5}, "gate": {"minimum_auroc": 1.0}}
+    plan = plan_of({"name": "marginals"}, name="marginals", **strict)
+    federation.approve(plan)
+    done = federation.run(plan, "--wait")
+    assert done.returncode == 10, done.stderr
+    papers = attempt(FEDSYNTH, "fetch", plan.name, "--out", str(tmp_path / "papers"), "-n", AGGREGATOR)
+    assert papers.returncode == 10
+    assert "minimum_auroc 1" in (tmp_path / "papers" / "WITHHELD.txt").read_text()
+    assert not (tmp_path / "papers" / "synthetic.csv").exists()
+    _check_release(federation, plan, tmp_path / "all", "--despite-gate")
+
+
+def _check_release(federation: Federation, plan: Plan, out: Path, *more: str) -> None:
+    fedsynth("fetch", plan.name, "--out", str(out), "-n", AGGREGATOR, *more)
+    certificate = Certificate.model_validate_json((out / "certificate.json").read_bytes())
     assert certificate.plan_digest == plan.digest()
     assert {signed.statement.party for signed in certificate.statements} == set(PARTIES)
-    assert (tmp_path / "synthetic.csv").read_text().count("\n") == 601
-    fedsynth("verify", str(tmp_path / "certificate.json"), "--keys", str(federation.kits / "keys.yaml"))
+    assert (out / "synthetic.csv").read_text().count("\n") == 601
+    fedsynth("verify", str(out / "certificate.json"), "--keys", str(federation.kits / "keys.yaml"))
 
 
 def test_control_is_out_of_a_partys_reach(federation: Federation) -> None:
@@ -148,7 +162,7 @@ def test_a_run_outlives_a_kill_and_is_charged_once(federation: Federation, victi
     federation.wait_for(lambda: _round(federation, plan) >= 1, "the first round")
     assert federation.state(plan) == "running"
     _kill(victim)
-    federation.wait_for(lambda: federation.state(plan) not in ("running", "submitted"), "the run's end")
+    federation.wait_for(lambda: federation.state(plan) not in ("running", "submitted"), "the run's end", pause=5)
     if federation.state(plan) != "finished":
         federation.wait_until_connected(set(PARTIES))
         fedsynth("resume", plan.name, "--wait", "-n", AGGREGATOR)
