@@ -155,7 +155,7 @@ def test_a_stranger_is_refused(federation: Federation) -> None:
 
 @pytest.mark.parametrize("victim", ["node", "superlink", "aggregator", "run"])
 def test_a_run_outlives_a_kill_and_is_charged_once(federation: Federation, victim: str) -> None:
-    plan = plan_of({"name": "ctgan", "rounds": 8}, name=f"kill-{victim}")
+    plan = plan_of({"name": "ctgan", "rounds": 5}, name=f"kill-{victim}")
     federation.approve(plan)
     federation.wait_until_connected(set(PARTIES))
     assert federation.run(plan).returncode == 0
