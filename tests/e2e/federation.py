@@ -197,5 +197,5 @@ class Federation:
 
     def remove(self) -> None:
         """Everything that was installed, ledgers included."""
-        for namespace in (AGGREGATOR, *map(self.namespace, self.parties)):
-            call("kubectl", "delete", "namespace", namespace, "--ignore-not-found")
+        namespaces = (AGGREGATOR, *map(self.namespace, self.parties))
+        call("kubectl", "delete", "namespace", *namespaces, "--ignore-not-found")
