@@ -1,12 +1,14 @@
 """What crosses between institutions, as Flower records and back. The only importer of flwr in this package.
 
 An `Envelope` is the transport's view of any message: named arrays and a few scalars. Flower's own serialisation
-carries it (never pickle); sealed arrays stay plain ndarrays, so masked and encrypted answers need no special case.
+carries it (never pickle); sealed arrays are plain numbers too, so masked and encrypted answers need no special case.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
@@ -16,9 +18,13 @@ from flwr.app import Array as FlowerArray
 from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 
 from synth.errors import ProtocolError
-from synth.interface import Answer, Arrays, Ask, Scalar
+from synth.interface import Answer, Array, Arrays, Ask, Scalar
 
 T = TypeVar("T")
+
+_FORM = re.compile(
+    r"(?P<kind>[|][biu]1|<[iu][248]|<f[248]) \[(?P<shape>[0-9, ]*)\]"
+)  # little-endian numbers, nothing else
 
 
 @dataclass(frozen=True)
@@ -30,18 +36,47 @@ class Envelope:
 
 
 def to_records(envelope: Envelope) -> RecordDict:
-    arrays = ArrayRecord({name: FlowerArray(np.asarray(a, order="C")) for name, a in envelope.arrays.items()})
-    return RecordDict({"arrays": arrays, "options": ConfigRecord(dict(envelope.options))})
+    """All arrays in one block: to a SuperLink every array is an object of its own, fetched by itself, and every fetch
+    is several writes in its database."""
+    arrays = {name: np.asarray(envelope.arrays[name], order="C") for name in sorted(envelope.arrays)}
+    block = np.frombuffer(b"".join(array.tobytes() for array in arrays.values()), np.uint8)
+    layout = {name: f"{array.dtype.str} {list(array.shape)}" for name, array in arrays.items()}
+    return RecordDict(
+        {
+            "arrays": ArrayRecord({"block": FlowerArray(block)}),
+            "layout": ConfigRecord(dict(layout)),
+            "options": ConfigRecord(dict(envelope.options)),
+        }
+    )
 
 
 def from_records(records: RecordDict) -> Envelope:
-    if set(records) != {"arrays", "options"}:
-        raise ProtocolError("a message must hold exactly the records 'arrays' and 'options'")
-    arrays = {name: array.numpy() for name, array in records.array_records["arrays"].items()}
+    if set(records) != {"arrays", "layout", "options"} or set(records.array_records["arrays"]) != {"block"}:
+        raise ProtocolError("a message must hold the records 'arrays' (one block), 'layout' and 'options', no others")
     options = {name: cast(Scalar, value) for name, value in records.config_records["options"].items()}
     if not all(isinstance(value, bool | int | float | str) for value in options.values()):
         raise ProtocolError("a message's options must be scalars")
-    return Envelope(arrays, options)
+    return Envelope(
+        _arrays_in(records.array_records["arrays"]["block"].numpy(), records.config_records["layout"]), options
+    )
+
+
+def _arrays_in(block: Array, layout: ConfigRecord) -> Arrays:
+    """The arrays that `to_records` put one behind the other, in the order of their names."""
+    arrays, start = {}, 0
+    for name in sorted(layout):
+        form = _FORM.fullmatch(str(layout[name]))
+        if form is None:
+            raise ProtocolError("a message's layout names a type or shape that no array has")
+        kind, shape = np.dtype(form["kind"]), [int(side) for side in form["shape"].split(",") if side]
+        size = math.prod(shape) * kind.itemsize
+        if block.dtype != np.uint8 or start + size > block.size:
+            raise ProtocolError("a message's block is shorter than its layout says")
+        arrays[name] = block[start : start + size].copy().view(kind).reshape(shape)  # a copy: aligned, and writable
+        start += size
+    if start != block.size:
+        raise ProtocolError("a message's block is longer than its layout says")
+    return arrays
 
 
 def pack_ask(ask: Ask, party: str) -> Envelope:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from flwr.app import ArrayRecord, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -69,8 +69,37 @@ def test_the_digest_sees_every_difference(change: str) -> None:
     assert wire.digest(base) != wire.digest(other)
 
 
+def test_a_message_is_few_objects_however_many_arrays_it_has() -> None:
+    """Every object costs the SuperLink several writes."""
+    many = wire.to_records(Envelope({f"layer-{n}": np.ones(n) for n in range(1, 40)}))
+    assert len(many.array_records["arrays"]) == 1
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "|O8 [1]",
+        "<f8 [-1]",
+        "<f8 [2]",
+        "<U4 [1]",
+        ">f8 [1]",
+        "<f4 [1]",
+        "|b2 [4]",
+        "<f1 [8]",
+        "<f8 [1000000]",
+        "f8",
+        "",
+    ],
+)
+def test_a_layout_that_does_not_fit_its_block_is_refused(form: str) -> None:
+    records = wire.to_records(Envelope({"a": np.ones(1)}))
+    records["layout"] = ConfigRecord({"a": form})
+    with pytest.raises(ProtocolError, match="a message's"):
+        wire.from_records(records)
+
+
 def test_malformed_messages_are_refused() -> None:
-    with pytest.raises(ProtocolError, match="exactly the records"):
+    with pytest.raises(ProtocolError, match="must hold the records"):
         wire.from_records(RecordDict({"arrays": ArrayRecord()}))
     with pytest.raises(ProtocolError, match="combined"):
         wire.unpack_ask(Envelope(), "a")
