@@ -94,25 +94,34 @@ def _computing(party: str) -> float:
 
 
 def recovery(namespace: str, release: str) -> float:
-    """From a killed node pod to the party connected anew."""
-    call("kubectl", "delete", "pod", "-n", namespace, "-l", f"app.kubernetes.io/name={release}", "--force")
+    """From a killed node pod to the party connected anew: the new pod's own word for it."""
+    labels = ["-n", namespace, "-l", f"app.kubernetes.io/name={release}"]
+    before = call("kubectl", "get", "pods", *labels, "-o", "name").split()
+    call("kubectl", "delete", "pod", *labels, "--force", "--grace-period=0")
     began = time.monotonic()
-    while "SuperNode ID" not in call(
-        "kubectl", "logs", "-n", namespace, f"deploy/{release}", "-c", "supernode", check=False
-    ):
+    while True:
+        for pod in set(call("kubectl", "get", "pods", *labels, "-o", "name").split()) - set(before):
+            if "SuperNode ID" in call("kubectl", "logs", "-n", namespace, pod, "-c", "supernode", check=False):
+                return time.monotonic() - began
         time.sleep(1)
-    return time.monotonic() - began
 
 
 def superlink_recovery(federation: Federation) -> float:
-    """From a killed SuperLink to one that is ready and knows its parties."""
-    before = _restarts()
+    """From a killed SuperLink to one that is ready and that every party talks to again."""
+    before, began_at = _restarts(), dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     call("kubectl", "exec", "-n", AGGREGATOR, "deploy/aggregator", "-c", "superlink", "--", "/bin/bash", "-c", "kill 1")
     began = time.monotonic()
     federation.wait_for(lambda: _restarts() > before, "a restart")
     call("kubectl", "wait", "-n", AGGREGATOR, "--for=condition=Available", "deploy/aggregator", "--timeout=300s")
-    federation.wait_until_connected(set(PARTIES))
+    federation.wait_for(lambda: all(_is_back(party, began_at) for party in PARTIES), "the parties' return")
     return time.monotonic() - began
+
+
+def _is_back(party: str, since: str) -> bool:
+    """Whether a SuperNode noticed that the SuperLink was away, and found it again."""
+    words = ["logs", "-n", f"fed-{party}", "deploy/fed-node", "-c", "supernode", "--since-time", since]
+    lines = [line for line in call("kubectl", *words).splitlines() if "Connection" in line]
+    return bool(lines) and "successful" in lines[-1]
 
 
 def _restarts() -> int:
