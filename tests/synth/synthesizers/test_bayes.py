@@ -10,7 +10,6 @@ import pytest
 
 from synth.budget import summed_variance
 from synth.encoding import contingency
-from synth.encoding.bins import Bins
 from synth.encoding.records import Codec, Records
 from synth.errors import InputError, PlanError, ProtocolError
 from synth.interface import Answer, Ask
@@ -23,6 +22,7 @@ from synth.synthesizers import build
 from synth.synthesizers.bayes.released import ReleasedSearch
 from tests.inline import Inline, added, statistics_of, trained
 from tests.small import plan_content, plan_of, table
+from tests.synth.synthesizers.opened_noise import check_opened_noise
 
 BAYES: dict[str, Any] = {
     "name": "bayes",
@@ -75,30 +75,11 @@ def test_declared_cost_is_charged_cost_whatever_the_structure(privacy: dict[str,
 @pytest.mark.parametrize("number", [0, 1])
 def test_opened_counts_carry_exactly_the_promised_variance(trust: str, number: int) -> None:
     world = federation(60, parties=4, privacy={"epsilon": 1.0, "delta": 1e-5, "noise": trust})
-    plan, model = world.plan, build(world.plan)
+    model = build(world.plan)
     assert isinstance(model, ReleasedSearch)
     cliques = model.pairs if number == 0 else model.pairs[: model.tables]
     fine = np.concatenate([np.arange(part.stop - part.start) % 20 for part in model.cells.slices.values()])
-    ask = Ask({"bins": fine, "cliques": contingency.pack_cliques(cliques)}, {"phase": "training", "round": number})
-    bins = Bins(model.cells, fine)
-    answers = {p: model.answer(ask, p, rows, {}, seeded_source(1, p))[0] for p, rows in world.data.items()}
-
-    def noise_of(parties: list[str]) -> np.ndarray:
-        rows = Records.concat([world.data[name] for name in parties])
-        sizes = [bins.size(name) for name in model.names]
-        exact = contingency.count(bins.index(rows, model.names), sizes, cliques)
-        return added({name: answers[name] for name in parties}).arrays["counts"] - exact
-
-    event = model.cost(ask, "party-1")[0]
-    assert isinstance(event, CountNoise)
-    promised = summed_variance(plan, event)
-    assert promised >= event.variance  # what the ledger counts on is in the sum whoever colludes
-    noise = noise_of(list(answers))
-    # The variance of n draws is known to √(2/n): five standard errors, a false alarm in 10^6 (n is 600 to 2,600).
-    tolerance = 5 * np.sqrt(2 / len(noise))
-    assert noise.var() / promised == pytest.approx(1.0, abs=tolerance)
-    if len(noise) > 2000:  # enough to see that a quarter of the noise is missing
-        assert noise_of(["party-1", "party-2", "party-3"]).var() / promised < 1.0 - tolerance
+    check_opened_noise(world.plan, world.data, model, fine, cliques, number)
 
 
 def test_tables_of_fewer_parties_speak_for_all_rows_with_the_noise_that_is_in_them() -> None:

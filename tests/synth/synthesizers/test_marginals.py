@@ -8,21 +8,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth.budget import summed_variance
 from synth.encoding import contingency
-from synth.encoding.bins import Bins
 from synth.encoding.records import Codec, Records
 from synth.errors import InputError, PlanError, ProtocolError
 from synth.interface import Answer, Ask
 from synth.plan import Plan, parse_plan
 from synth.privacy.accounting import compose
-from synth.privacy.events import CountNoise, Unaccounted
+from synth.privacy.events import Unaccounted
 from synth.privacy.noise import seeded_source
 from synth.statistics import Statistics, StatisticsInquiry
 from synth.synthesizers.marginals.schedule import candidate_pairs
 from synth.synthesizers.marginals.synthesizer import Marginals
 from tests.inline import added
 from tests.small import plan_of, table
+from tests.synth.synthesizers.opened_noise import check_opened_noise
 
 MARGINALS: dict[str, Any] = {"name": "marginals"}
 
@@ -92,33 +91,11 @@ def test_declared_cost_is_charged_cost_in_every_round() -> None:
 
 @pytest.mark.parametrize("trust", ["shared", "local"])
 def test_opened_counts_carry_exactly_the_promised_variance(trust: str) -> None:
-    settings = MARGINALS | {"bins": 64}  # as fine as the cells
-    plan = plan_of(settings, parties=4, privacy={"epsilon": 1.0, "delta": 1e-5, "noise": trust})
-    codec = Codec(plan.table)
-    world = Federation(plan, {p.name: codec.encode(table(100, n)) for n, p in enumerate(plan.parties)})
-    model = Marginals(plan)
+    privacy = {"epsilon": 1.0, "delta": 1e-5, "noise": trust}
+    world = federation(100, settings={"bins": 64}, parties=4, privacy=privacy)  # bins as fine as the cells
+    model = Marginals(world.plan)
     every_cell = np.concatenate([np.arange(part.stop - part.start) for part in model.cells.slices.values()])
-    bins = Bins(model.cells, every_cell)
-    ask = Ask({"bins": every_cell, "cliques": contingency.pack_cliques(model.pairs)}, {"phase": "training", "round": 0})
-    answers = world.answers(model, ask, 0)
-
-    def noise_of(parties: list[str]) -> np.ndarray:
-        rows = Records.concat([world.data[name] for name in parties])
-        sizes = [bins.size(name) for name in model.names]
-        exact = contingency.count(bins.index(rows, model.names), sizes, model.pairs)
-        return added({name: answers[name] for name in parties}).arrays["counts"] - exact
-
-    event = model.cost(ask, "party-1")[0]
-    assert isinstance(event, CountNoise)
-    promised = summed_variance(plan, event)
-    assert promised >= event.variance  # what the ledger counts on is in the sum whoever colludes
-    noise = noise_of(list(answers))
-    # The variance of n draws is known to sqrt(2/n): five standard errors, a false alarm in 10^6. A share that is
-    # missing (a quarter of the noise of four parties) is eight of them.
-    tolerance = 5 * np.sqrt(2 / len(noise))
-    assert noise.var() / promised == pytest.approx(1.0, abs=tolerance)
-    assert abs(noise.mean()) < 5 * np.sqrt(promised / len(noise))
-    assert noise_of(["party-1", "party-2", "party-3"]).var() / promised < 1.0 - tolerance
+    check_opened_noise(world.plan, world.data, model, every_cell, model.pairs, 0)
 
 
 def test_how_rows_are_spread_over_parties_does_not_matter() -> None:
