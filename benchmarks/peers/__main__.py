@@ -75,9 +75,11 @@ def remember(place: Path, again: bool, work: Callable[..., Mapping[str, Any]], *
 
 
 def plain_copy(compressed: Path) -> Path:
+    """Made once: a peer that another process of this benchmark runs may be reading it."""
     plain = OUT / compressed.with_suffix("").name
-    with gzip.open(compressed) as source, plain.open("wb") as target:
-        shutil.copyfileobj(source, target)
+    if not plain.exists():
+        with gzip.open(compressed) as source, plain.open("wb") as target:
+            shutil.copyfileobj(source, target)
     return plain
 
 
