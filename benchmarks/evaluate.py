@@ -5,6 +5,7 @@
     real_vs_real    one half of Adult as the synthetic table of the other: every fidelity figure at its ceiling
     shuffled        every column of Adult shuffled on its own: pairs are gone, single columns are not
     copies          a table that copies 5 % of the training rows and is otherwise honest: which attacks notice
+    gigabyte        two files of a gigabyte each, as `fedsynth evaluate` reads them: every figure that needs no holdout
 
 Each part runs in a process of its own, whose peak memory is its own. `seconds` are of the clock and depend on what else
 the machine does; `cpu_seconds` do not. The last line is one JSON object.
@@ -17,6 +18,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +42,7 @@ COPIED = 0.05
 SPLITS = 6
 """Random splits of Adult from which the chance variation of a ceiling is estimated."""
 SHUFFLED = ("tvd_one_way", "association_kept", "tvd_two_way", "avd_3_way", "detection_auroc", "omega")
+GIGABYTE = 10**9
 QUICK_SHARE = 20  # one row in so many
 
 
@@ -96,12 +99,38 @@ def copies(share: int) -> dict[str, Any]:
     return {"flagged": flagged(pd.concat([honest, copied])), "flagged_without_copies": flagged(honest)}
 
 
+def gigabyte(share: int) -> dict[str, Any]:
+    """The command itself, since reading is what a large file asks of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "schema.json").write_text(wide_schema().model_dump_json(by_alias=True, exclude_unset=True))
+        rows = [
+            _write_large(place / name, GIGABYTE // share, first) for name, first in (("real.csv", 0), ("made.csv", 1))
+        ]
+        command = [str(Path(sys.executable).parent / "fedsynth"), "evaluate", "real.csv", "made.csv"]
+        began = time.monotonic()
+        done = subprocess.run([*command, "--schema", "schema.json"], cwd=place, stdout=sys.stderr, check=False)
+        return {"seconds": time.monotonic() - began, "exit_code": done.returncode, "rows": rows}
+
+
+def _write_large(path: Path, size: int, first_seed: int) -> int:
+    """Rows until the file is as large as asked; how many."""
+    rows = 0
+    with path.open("w") as file:
+        while file.tell() < size:
+            piece = wide_table(100_000, seed=first_seed + 2 * (rows // 100_000) + 10)
+            piece.to_csv(file, index=False, header=rows == 0)
+            rows += len(piece)
+    return rows
+
+
 PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "adult": adult,
     "large": large,
     "real_vs_real": real_vs_real,
     "shuffled": shuffled,
     "copies": copies,
+    "gigabyte": gigabyte,
 }
 
 
@@ -189,6 +218,7 @@ def summary(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
         "shuffled": {name: found["shuffled"][name] for name in SHUFFLED},
         "copies_flagged": found["copies"]["flagged"],
         "flagged_without_copies": found["copies"]["flagged_without_copies"],
+        "gigabyte": {name: found["gigabyte"][name] for name in ("seconds", "cpu_seconds", "peak_mb", "rows")},
         "load": os.getloadavg()[0],
     }
 
