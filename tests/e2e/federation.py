@@ -32,6 +32,7 @@ FEDSYNTH = str(Path(sys.executable).parent / "fedsynth")
 IMAGES = ("aggregator", "fed-node", "edge")
 NODE_IMAGE = os.environ.get("KIND_NODE_IMAGE", "kindest/node:v1.20.2")
 TAG = os.environ.get("FEDSYNTH_TAG", "dev")
+LONGEST_COMMAND_SECONDS = 900  # loading images into kind on a busy machine
 POLICY = {
     "maximum_epsilon_per_run": 4.0,
     "maximum_epsilon_in_total": 20.0,
@@ -81,7 +82,9 @@ def call(*command: str, stdin: str | None = None, check: bool = True) -> str:
 
 
 def attempt(*command: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, input=stdin, capture_output=True, text=True, check=False, timeout=LONGEST_COMMAND_SECONDS
+    )
 
 
 def fedsynth(*words: str, stdin: str | None = None, check: bool = True) -> str:
