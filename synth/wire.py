@@ -22,9 +22,8 @@ from synth.interface import Answer, Array, Arrays, Ask, Scalar
 
 T = TypeVar("T")
 
-_FORM = re.compile(
-    r"(?P<kind>[|][biu]1|<[iu][248]|<f[248]) \[(?P<shape>[0-9, ]*)\]"
-)  # little-endian numbers, nothing else
+# Little-endian numbers in at most eight dimensions, nothing else: "<f4 [12, 3]".
+_FORM = re.compile(r"(?P<kind>[|][biu]1|<[iu][248]|<f[248]) \[(?P<shape>(\d{1,12}(, \d{1,12}){0,7})?)\]")
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,16 @@ def to_records(envelope: Envelope) -> RecordDict:
 
 
 def from_records(records: RecordDict) -> Envelope:
-    if set(records) != {"arrays", "layout", "options"} or set(records.array_records["arrays"]) != {"block"}:
+    kinds = set(records.array_records), set(records.config_records), set(records.metric_records)
+    if kinds != ({"arrays"}, {"layout", "options"}, set()) or set(records.array_records["arrays"]) != {"block"}:
         raise ProtocolError("a message must hold the records 'arrays' (one block), 'layout' and 'options', no others")
     options = {name: cast(Scalar, value) for name, value in records.config_records["options"].items()}
     if not all(isinstance(value, bool | int | float | str) for value in options.values()):
         raise ProtocolError("a message's options must be scalars")
-    return Envelope(
-        _arrays_in(records.array_records["arrays"]["block"].numpy(), records.config_records["layout"]), options
-    )
+    block = records.array_records["arrays"]["block"].numpy()
+    if block.dtype != np.uint8 or block.ndim != 1:
+        raise ProtocolError("a message's block must be a row of bytes")
+    return Envelope(_arrays_in(block, records.config_records["layout"]), options)
 
 
 def _arrays_in(block: Array, layout: ConfigRecord) -> Arrays:
@@ -68,12 +69,12 @@ def _arrays_in(block: Array, layout: ConfigRecord) -> Arrays:
         form = _FORM.fullmatch(str(layout[name]))
         if form is None:
             raise ProtocolError("a message's layout names a type or shape that no array has")
-        kind, shape = np.dtype(form["kind"]), [int(side) for side in form["shape"].split(",") if side]
-        size = math.prod(shape) * kind.itemsize
-        if block.dtype != np.uint8 or start + size > block.size:
+        kind, shape = np.dtype(form["kind"]), [int(side) for side in form["shape"].split(", ") if side]
+        end = start + math.prod(shape) * kind.itemsize
+        if end > block.size:
             raise ProtocolError("a message's block is shorter than its layout says")
-        arrays[name] = block[start : start + size].copy().view(kind).reshape(shape)  # a copy: aligned, and writable
-        start += size
+        arrays[name] = block[start:end].copy().view(kind).reshape(shape)  # a copy: aligned, and writable
+        start = end
     if start != block.size:
         raise ProtocolError("a message's block is longer than its layout says")
     return arrays

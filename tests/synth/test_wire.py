@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from flwr.app import ArrayRecord, ConfigRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -18,7 +18,7 @@ arrays = st.dictionaries(
     st.text("abcdef/", min_size=1, max_size=6),
     hnp.arrays(
         st.sampled_from([np.int64, np.float32, np.uint64, np.uint8]),
-        hnp.array_shapes(min_dims=0, max_dims=2, max_side=4),
+        hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4),
     ),
     max_size=3,
 )
@@ -87,6 +87,9 @@ def test_a_message_is_few_objects_however_many_arrays_it_has() -> None:
         "|b2 [4]",
         "<f1 [8]",
         "<f8 [1000000]",
+        "<f8 [1 1]",
+        "<f8 [1,]",
+        "<f8 [ ]",
         "f8",
         "",
     ],
@@ -98,7 +101,17 @@ def test_a_layout_that_does_not_fit_its_block_is_refused(form: str) -> None:
         wire.from_records(records)
 
 
+def test_a_block_is_a_row_of_bytes() -> None:
+    records = wire.to_records(Envelope({"a": np.ones(1)}))
+    for block in (np.ones(1), np.zeros((2, 4), np.uint8)):
+        records["arrays"] = ArrayRecord({"block": Array(block)})
+        with pytest.raises(ProtocolError, match="row of bytes"):
+            wire.from_records(records)
+
+
 def test_malformed_messages_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="must hold the records"):
+        wire.from_records(RecordDict({name: ConfigRecord() for name in ("arrays", "layout", "options")}))
     with pytest.raises(ProtocolError, match="must hold the records"):
         wire.from_records(RecordDict({"arrays": ArrayRecord()}))
     with pytest.raises(ProtocolError, match="combined"):
