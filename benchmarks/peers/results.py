@@ -74,7 +74,8 @@ def _figures(result: dict[str, Any]) -> str:
 
 def _failed(rows: list[tuple[Peer, float | None, dict[str, Any]]]) -> list[str]:
     errors = [f"- {peer.name}, {_asked(e)}: {r['error']}" for peer, e, r in rows if r["error"] is not None]
-    return ["## Could not run", "", *errors, ""] if errors else []
+    title = "## Without a result (a cut is our limit, not the peer's failure)"
+    return [title, "", *errors, ""] if errors else []
 
 
 def _waiting(names: list[str]) -> list[str]:
