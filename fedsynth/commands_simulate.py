@@ -166,7 +166,7 @@ def _prepare(
 
 def _why(log: Path) -> str:
     """The last reason in a party's own log: here all parties are this machine's, so the user may read it."""
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     reasons = [line["errors"][0]["message"] for line in lines if line.get("errors")]
     reason = reasons[-1] if reasons and reasons[-1] else "no reason in words"
     return f"In the refusing party's log, {log}: {reason}"

@@ -61,12 +61,13 @@ def _measured(command: list[str], output: int, log: Path, limit_seconds: int) ->
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)  # or Popen would wait for it again
     cpu = used.ru_utime + used.ru_stime
-    error = None if process.returncode == 0 else _why(process.returncode, limit_seconds, log)
+    error = None if process.returncode == 0 else _why(process.returncode, cpu, limit_seconds, log)
     return Run(time.perf_counter() - start, cpu, used.ru_maxrss / 1024, error)
 
 
-def _why(code: int, limit_seconds: int, log: Path) -> str:
-    if code in (-signal.SIGXCPU, -signal.SIGKILL):
+def _why(code: int, cpu_seconds: float, limit_seconds: int, log: Path) -> str:
+    spent = cpu_seconds > 0.9 * limit_seconds  # the kernel's count of a limit runs ahead of its count of a child
+    if code == -signal.SIGXCPU or (code == -signal.SIGKILL and spent):
         return f"cut after {limit_seconds / 60:.0f} minutes of processor time"
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     return f"exit {code}: {lines[-1].strip() if lines else 'no message'}"

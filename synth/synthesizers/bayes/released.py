@@ -80,7 +80,7 @@ class ReleasedSearch(BayesBase):
         if isinstance(answers, dict):
             raise ProtocolError("counts are summed, never gathered")
         sums = summed(answers, "counts", (contingency.cell_count(cliques, self.sizes()),))
-        event = self.noise[self.absorbed] if self.noise else None
+        event = None if self.noise is None else self.noise[self.absorbed]
         counts, variance = self.known_statistics().alike(self.plan, answers, np.rint(sums).astype(np.int64), event)
         self.measured.append((cliques, counts))
         self.variances.append(variance)
@@ -126,7 +126,7 @@ class ReleasedSearch(BayesBase):
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number, cliques, bins = self._checked(ask, party)
-        event = self.noise[number] if self.noise else None
+        event = None if self.noise is None else self.noise[number]
         counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise)
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 

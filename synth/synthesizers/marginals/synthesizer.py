@@ -151,7 +151,7 @@ class Marginals(Synthesizer):
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number, cliques, bins = self._checked(ask, party)
-        event = self.noise[number] if self.noise else None
+        event = None if self.noise is None else self.noise[number]
         counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise)
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
