@@ -2,8 +2,9 @@
 
 The attacker knows everything but the noise and whether one row was there: all other rows, the colluding parties' noise,
 and what the row does to each released value. Then the best test is a weighted sum of the released values, and the best
-threshold lies half-way, known beforehand. The mechanism that runs is the real one with the real noise source; only the
-source hands out many runs' noise at once, which NumPy adds to the same counts.
+threshold is known beforehand: half-way, or higher where sampling hides the row in most runs. The mechanism that runs is
+the real one with the real noise source; only the source hands out many runs' noise at once, which NumPy adds to the
+same counts.
 
 A bound from n trials a side lies a little below the truth (see `bounds`): above the claim it shows a violation (but
 for one honest mechanism in twenty at most, at 95 %); far below it, that noise is wasted or the audit blunt.
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
+from scipy.stats import norm
 from torch import nn
 
 from synth.audit.bounds import CONFIDENCE, Errors, epsilon_of_mu, mu_of_rates
@@ -104,7 +106,7 @@ def _parts(subject: Subject, rows: Records, source: NoiseSource) -> list[Floats]
     local: Arrays = {}
     for number, ask in enumerate(subject.asks):
         answer, local = inquiry.answer(ask, subject.party, rows, local, source.child("ask", number))
-        parts += [array.astype(np.float64) for _, array in sorted(answer.arrays.items())]
+        parts += [array.astype(np.float64) for array in answer.arrays.values()]  # one for each event, in order
     return parts
 
 
@@ -114,6 +116,7 @@ def audit_steps(privacy: StepPrivacy, runs: int, make_source: MakeSource = Noise
     Its gradient is far longer than the clip norm. It joins by the real sampler, and the step is the real one.
     """
     canary, wrong = torch.eye(1, 2), [0, 0]
+    threshold = best_threshold(privacy, runs) * privacy.l2_clip_norm
     for there in (0, 1):
         source, module = make_source(), nn.Linear(2, 1, bias=False)
         gradient = PrivateGradient(module, privacy, source.child("gradient"))
@@ -125,8 +128,21 @@ def audit_steps(privacy: StepPrivacy, runs: int, make_source: MakeSource = Noise
 
         for _ in range(runs):
             (sums,) = gradient(loss, canary[poisson_batch(batches, there, privacy.sample_rate)])
-            wrong[there] += (float(sums[0, 0]) * privacy.expected_batch > privacy.l2_clip_norm / 2) != there
+            wrong[there] += (float(sums[0, 0]) * privacy.expected_batch > threshold) != there
     return Errors(wrong[0], runs, wrong[1], runs)
+
+
+def best_threshold(privacy: StepPrivacy, runs: int) -> float:
+    """In clip norms: where the errors that an honest mechanism should show would prove most."""
+
+    def proven(threshold: float) -> float:
+        without = float(norm.sf(threshold / privacy.noise_multiplier))
+        joined = float(norm.sf((threshold - 1) / privacy.noise_multiplier))
+        missed = 1 - (1 - privacy.sample_rate) * without - privacy.sample_rate * joined
+        return mu_of_rates(Errors(round(without * runs), runs, round(missed * runs), runs), privacy.sample_rate)
+
+    steps = range(round(60 * privacy.noise_multiplier) + 1)
+    return max((0.5 + 0.05 * step for step in steps), key=proven)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from synth.assessment.inquiry import AssessmentInquiry
 from synth.audit.replay import Subject
 from synth.encoding.records import Codec, Records
 from synth.interface import Ask, Inquiry
@@ -15,7 +16,7 @@ from synth.privacy.events import CountNoise
 from synth.statistics import StatisticsInquiry
 from synth.synthesizers import FAMILIES, build
 from tests.contract.test_synthesizers import SMALLEST
-from tests.inline import Inline, trained
+from tests.inline import Inline, statistics_of, trained
 from tests.small import plan_of, table
 
 FAMILY_NAMES = sorted(FAMILIES)
@@ -37,6 +38,22 @@ def small_run(family: str) -> Inline:
 @cache
 def coin_run(family: str, epsilon: float, noise: str = "shared", parties: int = 2, colluders: int = 0) -> Inline:
     """The same over three coins a row; everybody's coins show 0."""
+    world = _coin_world(family, epsilon, noise, parties, colluders)
+    trained(world)
+    return world
+
+
+def coin_assessment(epsilon: float, share: float) -> tuple[Plan, Ask]:
+    """What parties are asked about a drawn table of coins that all show 0."""
+    world = _coin_world("marginals", epsilon, "shared", 2, 0, assessment={"share": share, "pairs": 3})
+    inquiry = AssessmentInquiry(world.plan)
+    inquiry.begin(statistics_of(world), zeros(world.plan.rows))
+    ask = inquiry.ask(0)
+    assert ask is not None
+    return world.plan, ask
+
+
+def _coin_world(family: str, epsilon: float, noise: str, parties: int, colluders: int, **more: Any) -> Inline:
     plan = plan_of(
         SMALLEST[family],
         parties=parties,
@@ -44,10 +61,9 @@ def coin_run(family: str, epsilon: float, noise: str = "shared", parties: int = 
         schema=COINS,
         privacy={"epsilon": epsilon, "delta": 1e-5, "noise": noise},
         secure_sum={"statistics": "masked", "updates": "masked", "colluders": colluders},
+        **more,
     )
-    world = Inline(plan, {p.name: zeros(4) for p in plan.parties}, seed=1)
-    trained(world)
-    return world
+    return Inline(plan, {p.name: zeros(4) for p in plan.parties}, seed=1)
 
 
 def counting_families() -> list[str]:
@@ -69,6 +85,10 @@ def statistics_subject(plan: Plan, asks: list[Ask]) -> Subject:
 
 def training_subject(plan: Plan, asks: list[Ask]) -> Subject:
     return _subject(plan, build, asks[1:])
+
+
+def assessment_subject(plan: Plan, ask: Ask) -> Subject:
+    return _subject(plan, AssessmentInquiry, [ask])
 
 
 def _subject(plan: Plan, make: Any, asks: list[Ask]) -> Subject:

@@ -20,12 +20,15 @@ from synth.audit.whitebox import (
     judged_steps,
     repeats,
 )
+from synth.budget import assessment_events
 from synth.privacy.accounting import compose
 from synth.privacy.dpsgd import StepPrivacy
 from synth.privacy.events import SampledGaussian
 from synth.privacy.noise import NoiseSource, seeded_source
 from tests.audit.federations import (
     FAMILY_NAMES,
+    assessment_subject,
+    coin_assessment,
     coin_run,
     counting_families,
     ones,
@@ -78,7 +81,17 @@ def test_steps_of_dp_sgd(sample_rate: float, noise_multiplier: float) -> None:
     assert verdict.tightness > 0.8
 
 
+def test_the_assessment() -> None:
+    plan, ask = coin_assessment(epsilon=3.0, share=0.2)
+    errors = audit_counts([assessment_subject(plan, ask)], Neighbours(zeros(4), ones()), 50_000, seeds("assessment"))
+    claimed = compose(list(assessment_events(plan).values()), DELTA).epsilon
+    verdict = judged_counts(errors, claimed, DELTA, CONFIDENCE)
+    assert not verdict.violated
+    assert verdict.tightness > 0.8
+
+
 def test_steps_of_every_family_that_takes_any() -> None:
+    """With the family's own noise: on all rows, where 0.8 can be asked for, and sampled at the family's own rate."""
     taken = {
         event.noise_multiplier: event
         for family in FAMILY_NAMES
@@ -87,8 +100,12 @@ def test_steps_of_every_family_that_takes_any() -> None:
     }
     assert taken
     for event in taken.values():
-        verdict = step_verdict(StepPrivacy(0.1, event.noise_multiplier, event.sample_rate, 40.0), runs=2_000)
-        assert not verdict.violated
+        whole = step_verdict(StepPrivacy(0.1, event.noise_multiplier, 1.0, 40.0), runs=10_000)
+        assert not whole.violated
+        assert whole.tightness > 0.8
+        sampled = step_verdict(StepPrivacy(0.1, event.noise_multiplier, event.sample_rate, 40.0), runs=10_000)
+        assert not sampled.violated
+        assert sampled.proven > 0
 
 
 def test_no_source_repeats_another() -> None:
