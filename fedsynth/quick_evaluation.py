@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pandas as pd
 
 from synth.metrics.attacks.copies import copies
 from synth.metrics.comparison import Comparison, halves
 from synth.metrics.evaluation import ClassifierView, Evaluation, Risk, Score, UtilityView
 from synth.metrics.registry import FIDELITY, PRIVACY, FidelityMetric
+from synth.metrics.samplings import of_fidelity
+from synth.metrics.strangers import why_no_strangers
 from synth.metrics.tables import Table, table_of
 from synth.metrics.utility import Omission, discrete_target, mean_scores, utility
 from synth.metrics.views import column_views, pairs_view
@@ -33,8 +36,10 @@ def quick_evaluation(
     started = time.monotonic()
     truth, made = table_of(real, schema, "the real table"), table_of(synthetic, schema, "the synthetic table")
     unseen = None if holdout is None else table_of(holdout, schema, "the held-out table")
+    seen = None if unseen is None else why_no_strangers(truth, unseen, seed=0)
+    unseen = None if seen else unseen
     comparison = Comparison(truth, made, seed=0)
-    useful = _utility(truth, made, unseen)
+    useful = _utility(truth, made, unseen) if seen is None else Omission(seen)
     return Evaluation(
         schema_digest=schema.digest(),
         rows_real=truth.rows,
@@ -48,7 +53,7 @@ def quick_evaluation(
         utility_omitted=useful.reason if isinstance(useful, Omission) else None,
         risks=_risks(truth, made, unseen),
         inference_by_column={},
-        samplings=_samplings(max(truth.rows, made.rows)),
+        samplings=of_fidelity(QUICK, max(truth.rows, made.rows)),
         seconds=time.monotonic() - started,
     )
 
@@ -72,26 +77,20 @@ def _score(metric: FidelityMetric, comparison: Comparison, ceiling: Comparison |
     return Score(metric=metric.name, value=value, ceiling=real_vs_real, omitted=omitted)
 
 
-def _samplings(rows: int) -> list[str]:
-    return [
-        f"{metric.title}: at most {metric.rows:,} rows of each table"
-        for metric in QUICK
-        if metric.rows is not None and rows > metric.rows
-    ]
-
-
 def _utility(real: Table, synthetic: Table, unseen: Table | None) -> UtilityView | Omission:
     if real.schema.target not in real.schema.discrete:
         return Omission("needs a categorical or boolean target; name one under 'target' in the schema")
     if unseen is None:
         return Omission(NO_TEST_ROWS)
-    on_synthetic = utility(synthetic, unseen, real.schema, 0, CLASSIFIERS, fitted_on=real)
-    on_real = utility(real, unseen, real.schema, 0, CLASSIFIERS, fitted_on=real)
+    rng, size = np.random.default_rng(0), min(real.rows, synthetic.rows)
+    train, made = real.sample(size, rng), synthetic.sample(size, rng)
+    on_synthetic = utility(made, unseen, real.schema, 0, CLASSIFIERS, fitted_on=train)
+    on_real = utility(train, unseen, real.schema, 0, CLASSIFIERS, fitted_on=train)
     views = {name: ClassifierView(synthetic=on_synthetic[name], real=on_real[name]) for name in CLASSIFIERS}
     mean = ClassifierView(synthetic=mean_scores(on_synthetic, CLASSIFIERS), real=mean_scores(on_real, CLASSIFIERS))
     return UtilityView(
         target=discrete_target(real.schema),
-        train_rows=synthetic.rows,
+        train_rows=size,
         test_rows=unseen.rows,
         tested_on_unseen=True,
         classifiers=views,

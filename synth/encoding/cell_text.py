@@ -57,7 +57,11 @@ def read_numbers(cells: pd.Series, column: Integer | Continuous, empty_texts: li
     bounds = f"between {column.min} and {column.max}"
     flaws = [
         *_empty_flaws(empty, column.missing),
-        Flaw(np.isnan(numbers) & ~empty, "text that is not a number", "write numbers with a decimal point"),
+        Flaw(
+            np.isnan(numbers) & ~empty,
+            "text that is not a number",
+            "write numbers with a decimal point, leave the cell empty, or declare the text under missing_values",
+        ),
         Flaw(infinite, "infinite numbers", "replace them or leave them empty"),
         Flaw((rounded < scale.lowest) | (rounded > scale.highest), f"numbers not {bounds}", "correct or clip them"),
     ]

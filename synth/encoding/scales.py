@@ -41,8 +41,9 @@ class Scale:
         return round((self.highest - self.lowest) / self.step) + 1
 
     def round(self, values: Floats) -> Floats:
-        """The nearest multiple of the step, bounds not applied. NaN stays NaN."""
-        return np.round(values / self.unit, self.decimals) * self.unit + 0.0  # + 0.0: no negative zero
+        """The nearest multiple of the step, bounds not applied. NaN stays NaN, too large is infinite."""
+        with np.errstate(over="ignore"):
+            return np.round(values / self.unit, self.decimals) * self.unit + 0.0  # + 0.0: no negative zero
 
     def snap(self, values: Floats) -> Floats:
         """The nearest value of the column. NaN (missing) stays NaN."""

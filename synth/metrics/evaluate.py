@@ -18,10 +18,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from synth.errors import InputError
+from synth.metrics import samplings
 from synth.metrics.comparison import Comparison, halves
 from synth.metrics.evaluation import ClassifierView, Evaluation, Score, UtilityView
 from synth.metrics.registry import FIDELITY
-from synth.metrics.risks import ATTACKED_ROWS, NEAREST_ROWS, Step, Target, risks
+from synth.metrics.risks import Step, Target, check_attacker, risks
+from synth.metrics.strangers import why_no_strangers
 from synth.metrics.tables import Rows, Table, table_of
 from synth.metrics.utility import (
     ALL_CLASSIFIERS,
@@ -35,10 +37,6 @@ from synth.metrics.utility import (
 )
 from synth.metrics.views import column_views, pairs_view
 from synth.schema import Schema
-
-TRAINING_ROWS = 35_000
-TEST_ROWS = 20_000
-"""Rows the classifiers train on and are tested on at most."""
 
 Progress = Callable[[str, float], None]  # what comes next, share done
 ATTACK_STEPS = 7
@@ -58,8 +56,11 @@ def evaluate(
     """`real` are the rows the synthesizer was trained on, `holdout` rows of the same population it never saw.
     `quasi_identifiers` and `secret` choose the attribute-disclosure attacker."""
     started = time.monotonic()
+    check_attacker(schema, quasi_identifiers, secret)
     truth, made = table_of(real, schema, "the real table"), table_of(synthetic, schema, "the synthetic table")
     unseen = None if holdout is None else table_of(holdout, schema, "the holdout table")
+    if unseen is not None and (reason := why_no_strangers(truth, unseen, seed)):
+        raise InputError(reason)
     step = _Steps(progress, total=2 * len(FIDELITY) + 1 + 2 * len(ALL_CLASSIFIERS) + ATTACK_STEPS)
     comparison = Comparison(truth, made, seed)
     with threadpool_limits(limits=1):  # threads that wait for each other cost more than they save at these sizes
@@ -82,7 +83,7 @@ def evaluate(
         utility_omitted=useful.reason if isinstance(useful, Omission) else None,
         risks=found,
         inference_by_column=secrets,
-        samplings=_samplings(truth, made, unseen),
+        samplings=samplings.in_words(truth.rows, made.rows, None if unseen is None else unseen.rows),
         seconds=time.monotonic() - started,
     )
 
@@ -138,11 +139,8 @@ def _utility(real: Table, synthetic: Table, holdout: Table | None, seed: int, st
         return Omission(str(reason))
     rng = np.random.default_rng(seed)
     train, test = (real, holdout) if holdout is not None else _split(real, rng)
-    train, made, test = (
-        train.sample(TRAINING_ROWS, rng),
-        synthetic.sample(TRAINING_ROWS, rng),
-        test.sample(TEST_ROWS, rng),
-    )
+    size = min(train.rows, synthetic.rows, samplings.TRAINING_ROWS)  # equal, or the larger table would win by its size
+    train, made, test = train.sample(size, rng), synthetic.sample(size, rng), test.sample(samplings.TEST_ROWS, rng)
     if min(train.rows, test.rows) == 0:
         return Omission("the real table has too few rows to keep any for testing")
     classifiers = {}
@@ -174,20 +172,3 @@ def _split(real: Table, rng: np.random.Generator) -> tuple[Table, Table]:
     """Without holdout a fifth of the real rows is for testing. The synthesizer saw them, so scores are optimistic."""
     order = rng.permutation(real.rows)
     return real.take(order[real.rows // 5 :]), real.take(order[: real.rows // 5])
-
-
-def _samplings(real: Table, synthetic: Table, holdout: Table | None) -> list[str]:
-    rows = max(real.rows, synthetic.rows, 0 if holdout is None else holdout.rows)
-    caps: list[tuple[str, int]] = [(metric.title, metric.rows) for metric in FIDELITY if metric.rows is not None]
-    caps += [
-        ("training of classifiers", TRAINING_ROWS),
-        ("attacks (copies are looked for in all rows)", ATTACKED_ROWS),
-        ("distance to the closest record", NEAREST_ROWS),
-    ]
-    said = []
-    for limit in sorted({limit for _, limit in caps if rows > limit}):
-        figures = ", ".join(what for what, cap in caps if cap == limit)
-        said.append(f"{figures}: at most {limit:,} rows of each table")
-    if holdout is not None and holdout.rows > TEST_ROWS:
-        said.append(f"test of classifiers: {TEST_ROWS:,} holdout rows")
-    return said

@@ -15,7 +15,7 @@ from synth.schema import Strict
 
 
 class View(Strict):
-    model_config = ConfigDict(allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False, revalidate_instances="always")
 
 
 class Score(View):

@@ -4,7 +4,8 @@ All are distances, so 0 is best. `jsd` and `wd` follow the federated CTGAN paper
 base-2 logarithms over the union of supports, and Wasserstein-1 after min-max scaling fitted on the real training
 column and applied unchanged (no clipping) to the synthetic one. Total variation needs cells, so numeric columns are
 cut into 32 equal-width bins of their declared domain (`tables.public_bins`): public, and the same for every table.
-An empty cell is a category of its own wherever cells are counted.
+An empty cell is a category of its own wherever cells are counted. Elsewhere figures are of the filled cells, and a
+numeric column that is filled in one table only is 1 away, as its whole range would be.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def jsd_by_column(real: Rows, synthetic: Rows, schema: Schema) -> dict[str, floa
 
 
 def wd_by_column(real: Rows, synthetic: Rows, schema: Schema) -> dict[str, float | None]:
-    """Over the cells that are filled; None where either column has none."""
+    """Over the cells that are filled; None where neither column has any."""
     left, right = table_of(real, schema, "the real table"), table_of(synthetic, schema, "the synthetic table")
     return {name: _wasserstein(left, right, name) for name in schema.numeric}
 
@@ -101,12 +102,17 @@ def _jensen_shannon(p: FloatArray, q: FloatArray) -> float:
 def _wasserstein(real: Table, synthetic: Table, name: str) -> float | None:
     left, right = real.filled(name), synthetic.filled(name)
     if len(left) == 0 or len(right) == 0:
-        return None
+        return one_sided(left, right)
     low, width = float(left.min()), float(np.ptp(left))
     if width == 0.0:  # a constant real column has no range of its own; the declared one keeps the unit meaningful
         scale = scale_of(real.schema.numeric[name])
         width = (scale.highest - scale.lowest) or 1.0
     return float(wasserstein_distance((left - low) / width, (right - low) / width))
+
+
+def one_sided(left: FloatArray, right: FloatArray) -> float | None:
+    """The distance of two columns of which one, or both, have no filled cell."""
+    return None if len(left) == len(right) else 1.0
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:

@@ -2,8 +2,9 @@
 
 Ω = (Ω_col + Ω_row) / 2 with Ω_col the mean of 1 - Wasserstein (numeric) and 1 - Jensen-Shannon *divergence* (discrete)
 over columns, and Ω_row the mean over pairs of 1 - |Δ Pearson| (numeric) and 1 - |Δ Theil's U| (discrete, both orders);
-mixed pairs are not defined there and skipped. Φ is the mean accuracy of five classifiers, Π the mean of Anonymeter's
-three risks, inference averaged over all secrets.
+mixed pairs are not defined there and skipped. Φ, the mean accuracy of five classifiers, is in `utility.mean_scores`.
+Π is the mean of Anonymeter's three risks, inference averaged over all secrets; the paper does not say whether against
+a control set, so it is given with and without.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from synth.metrics.attacks.risk import Attempts, Interval
 from synth.metrics.fidelity import jsd_by_column, mean_of, wd_by_column
 from synth.metrics.fidelity_pairs import Associations
 from synth.metrics.tables import Rows
-from synth.metrics.utility import FINDIFF_FIVE, Omission, Scores, mean_scores
 from synth.schema import Schema
 
 
@@ -37,19 +37,20 @@ def omega_rows(left: Associations, right: Associations) -> float | None:
     return mean_of(np.clip(1.0 - np.concatenate([numeric, discrete]), 0.0, 1.0).tolist())
 
 
-def phi(scores: dict[str, Scores | Omission]) -> float | Omission:
-    """0..1, 1 is best."""
-    mean = mean_scores(scores, FINDIFF_FIVE)
-    return mean if isinstance(mean, Omission) else mean.accuracy
+def pi(singling_out: Attempts, linkability: Attempts, inference: dict[str, Attempts]) -> Interval:
+    """0..1, 0 is best. The interval is the mean of the parts' intervals: they share their targets, so their errors need
+    not cancel."""
+    return _mean_risk(singling_out.risk, linkability.risk, [attempts.risk for attempts in inference.values()])
 
 
-def pi(singling_out: Attempts | None, linkability: Attempts, inference: dict[str, Attempts]) -> Interval:
-    """0..1, 0 is best. A singling-out attack that could not start counts as risk 0. The interval is the mean of the
-    parts' intervals: they share their targets, so their errors need not cancel."""
+def pi_without_control(singling_out: Attempts, linkability: Attempts, inference: dict[str, Attempts]) -> Interval:
+    """The same of plain success rates: an overestimate."""
+    return _mean_risk(singling_out.rate, linkability.rate, [attempts.rate for attempts in inference.values()])
 
+
+def _mean_risk(isolated: Interval, linked: Interval, inferred: list[Interval]) -> Interval:
     def mean(bound: str) -> float:
-        isolated = 0.0 if singling_out is None else getattr(singling_out.risk, bound)
-        inferred = np.mean([getattr(attempts.risk, bound) for attempts in inference.values()])
-        return float(isolated + getattr(linkability.risk, bound) + inferred) / 3.0
+        secrets = float(np.mean([getattr(secret, bound) for secret in inferred]))
+        return float(getattr(isolated, bound) + getattr(linked, bound) + secrets) / 3.0
 
     return Interval(mean("value"), mean("low"), mean("high"))

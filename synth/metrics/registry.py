@@ -200,7 +200,7 @@ FIDELITY: tuple[FidelityMetric, ...] = (
     _fidelity(
         "log_cluster",
         "Clusters (log)",
-        "How unevenly clusters of similar rows are filled by the two tables, base-2 logarithm; lower is better.",
+        "How unevenly clusters of similar rows are filled by the two tables, base-2 logarithm.",
         lambda c: log_cluster(c.real, c.synthetic, c.schema, seed=c.seed),
         low=FLOOR,
         high=0.0,
@@ -294,7 +294,7 @@ PRIVACY: tuple[Metric, ...] = (
     _risk(
         "copies",
         "Exact copies",
-        "Share of synthetic rows that equal a real row; some do by coincidence.",
+        "Share of synthetic rows that equal a real row, beside the share that equals one of as many strangers.",
         headline=True,
     ),
     _risk(

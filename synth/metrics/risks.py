@@ -7,12 +7,12 @@ plain success rates (overestimates: some guesses are right about anybody) and me
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from synth.errors import InputError
-from synth.metrics.attacks.attribute import AttributeDisclosure, attribute_disclosure
+from synth.metrics.attacks.attribute import Accuracy, AttributeDisclosure, attribute_disclosure, check
 from synth.metrics.attacks.copies import closeness, copies
 from synth.metrics.attacks.inference import inference
 from synth.metrics.attacks.linkability import linkability
@@ -20,8 +20,9 @@ from synth.metrics.attacks.membership import Membership, membership_by_density_r
 from synth.metrics.attacks.risk import Attempts, Interval, wilson
 from synth.metrics.attacks.singling_out import singling_out
 from synth.metrics.evaluation import Risk
-from synth.metrics.findiff import pi
+from synth.metrics.findiff import pi, pi_without_control
 from synth.metrics.tables import Table
+from synth.schema import Schema
 
 ATTACKED_ROWS = 50_000
 """Rows of each table the attacks look at, beyond which they would take hours on large tables."""
@@ -29,6 +30,8 @@ NEAREST_ROWS = 5_000
 """Rows of each table for DCR and NNDR, which repeat the search ten times."""
 QUASI_IDENTIFIERS = 4
 """Columns the attribute attacker may know when nobody names them: the first four that are not the secret."""
+KNOWN_AT_ONCE = 3
+"""Of these, every combination of so many is tried."""
 
 ONE_COLUMN = "there is only one column"
 NOT_UNIQUE = "no description taken from the synthetic table fits exactly one of its rows"
@@ -60,7 +63,7 @@ def risks(
     """Every risk in the registry's order, and inference per secret column."""
     whole, target = target, target.limited()
     single, link, infer = _anonymeter(target, step)
-    secrets = {name: risk_of("inference", attempts) for name, attempts in infer.items()}
+    secrets = {name: risk_of("inference", replace(attempts, among=len(infer))) for name, attempts in infer.items()}
     found = [
         _counted("singling_out", single, NOT_UNIQUE if infer else ONE_COLUMN),
         _counted("linkability", link, ONE_COLUMN),
@@ -81,15 +84,17 @@ def risks(
 
 def risk_of(metric: str, attempts: Attempts) -> Risk:
     counts = {"attacks": float(attempts.attacks), "successes": float(attempts.successes)}
-    if attempts.control_successes is not None:
+    null = None
+    if attempts.control_attacks is not None and attempts.control_successes is not None:
         counts["control_successes"] = float(attempts.control_successes)
+        null = wilson(attempts.control_successes, attempts.control_attacks)
     return Risk(
         metric=metric,
         value=attempts.risk,
-        null=attempts.control_rate,
-        baseline=attempts.baseline_rate,
+        null=null,
+        baseline=wilson(attempts.baseline_successes, attempts.attacks),
         flagged=attempts.flagged,
-        details=counts | {"attack_rate": attempts.rate.value},
+        details=counts | {"attack_rate": attempts.successes / attempts.attacks},
     )
 
 
@@ -163,22 +168,21 @@ def _membership(metric: str, attack: Callable[..., Membership], target: Target) 
 
 
 def _copies(target: Target) -> Risk:
-    found = copies(target.real, target.synthetic, target.real.schema, holdout=target.holdout)
+    found = copies(target.real, target.synthetic, target.real.schema, holdout=target.holdout, seed=target.seed)
     return Risk(
         metric="copies",
         value=found.share,
         null=found.null_share,
         flagged=found.flagged,
-        details={"copied_rows": float(found.copied_rows)},
+        details={"copied_rows": float(found.copied_rows), "compared_rows": float(found.compared_rows)},
     )
 
 
 def _attribute(target: Target, keys: Sequence[str] | None, secret: str | None) -> Risk:
     schema = target.real.schema
-    guessed = secret or (schema.target if schema.target in schema.discrete else next(iter(schema.discrete), None))
+    known, guessed = _attacker(schema, keys, secret)
     if guessed is None:
         return Risk(metric="attribute_disclosure", value=None, omitted="there is no discrete column to keep secret")
-    known = list(keys) if keys else [name for name in schema.released if name != guessed][:QUASI_IDENTIFIERS]
     if not known:
         return Risk(metric="attribute_disclosure", value=None, omitted=ONE_COLUMN)
     found = attribute_disclosure(
@@ -187,7 +191,7 @@ def _attribute(target: Target, keys: Sequence[str] | None, secret: str | None) -
         schema,
         keys=known,
         secret=guessed,
-        known=min(3, len(known)),
+        known=min(KNOWN_AT_ONCE, len(known)),
         holdout=target.holdout,
         seed=target.seed,
     )
@@ -197,15 +201,28 @@ def _attribute(target: Target, keys: Sequence[str] | None, secret: str | None) -
     return _attribute_risk(found)
 
 
+def check_attacker(schema: Schema, keys: Sequence[str] | None, secret: str | None) -> None:
+    """Refuses columns that an attribute attacker cannot know or guess, before anything is computed."""
+    known, guessed = _attacker(schema, keys, secret)
+    if guessed is not None and known:
+        check(schema, known, guessed, min(KNOWN_AT_ONCE, len(known)))
+
+
+def _attacker(schema: Schema, keys: Sequence[str] | None, secret: str | None) -> tuple[list[str], str | None]:
+    """What the attribute attacker knows, and what it guesses."""
+    guessed = secret or (schema.target if schema.target in schema.discrete else next(iter(schema.discrete), None))
+    return list(keys or [name for name in schema.released if name != guessed][:QUASI_IDENTIFIERS]), guessed
+
+
 def _attribute_risk(found: AttributeDisclosure) -> Risk:
-    def rate(accuracy: float) -> Interval:
-        return wilson(round(accuracy * found.targets), found.targets)
+    def rate(accuracy: dict[str, Accuracy] | None, targets: int | None, guesser: str = "ensemble") -> Interval | None:
+        return wilson(round(accuracy[guesser].mean * targets), targets) if accuracy and targets else None
 
     return Risk(
         metric="attribute_disclosure",
-        value=rate(found.accuracy["ensemble"].mean),
-        null=None if found.control_accuracy is None else rate(found.control_accuracy["ensemble"].mean),
-        baseline=rate(found.accuracy["dummy"].mean),
+        value=rate(found.accuracy, found.targets),
+        null=rate(found.control_accuracy, found.control_targets),
+        baseline=rate(found.accuracy, found.targets, "dummy"),
         flagged=found.flagged,
         details={name: accuracy.mean for name, accuracy in found.accuracy.items()},
     )
@@ -214,7 +231,10 @@ def _attribute_risk(found: AttributeDisclosure) -> Risk:
 def _pi(single: Attempts | None, link: Attempts | None, secrets: dict[str, Attempts]) -> Risk:
     if link is None:
         return Risk(metric="pi", value=None, omitted=ONE_COLUMN)
-    return Risk(metric="pi", value=pi(single, link, secrets))
+    if single is None:
+        return Risk(metric="pi", value=None, omitted=f"has no singling-out risk: {NOT_UNIQUE}")
+    plain = pi_without_control(single, link, secrets)
+    return Risk(metric="pi", value=pi(single, link, secrets), details={"without_control": plain.value})
 
 
 def _closeness(target: Target) -> Risk:

@@ -13,13 +13,11 @@ from synth.metrics.kernel import mmd_of_points
 from synth.metrics.tables import FloatArray
 
 
-def sequence_mmd(
-    real: FloatArray, synthetic: FloatArray, *, kernel: str = "inverse-multiquadric", seed: int = 0
-) -> float:
+def sequence_mmd(real: FloatArray, synthetic: FloatArray, *, seed: int = 0) -> float:
     """MMD² of whole sequences; 0 is best, slightly below 0 is possible."""
     _check(real, synthetic)
     flat = [array.reshape(len(array), -1) for array in (real, synthetic)]
-    value = mmd_of_points(flat[0], flat[1], kernel=kernel, seed=seed)
+    value = mmd_of_points(flat[0], flat[1], seed=seed)
     if value is None:
         raise InputError("MMD needs at least two sequences on each side; give more")
     return value

@@ -3,8 +3,9 @@
     LabelCodes     min-max numbers and raw label codes: what the Bayesian network thesis used (trees, clusters, DCR)
     Mixed          min-max numbers and one-hot / √2, so one differing category is as far as a number's whole range
 
-Both are fitted on real rows and applied unchanged to others. An empty number sits in the middle of its range with a
-marker beside it.
+Both are fitted on real rows and applied unchanged to others. A column that is constant there has no range of its own:
+the declared one keeps it from drowning the others. An empty number sits in the middle of its range with a marker
+beside it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synth.encoding.scales import scale_of
 from synth.metrics.tables import FloatArray, IntArray, Table
 
 MOST_CATEGORIES = 500
@@ -63,11 +65,12 @@ def one_hot(codes: IntArray, known: IntArray) -> FloatArray:
 
 
 def _ranges(table: Table) -> dict[str, tuple[float, float]]:
-    """Lowest value and width of each numeric column; width 1 where it is constant or empty."""
+    """Lowest value and width of each numeric column."""
     ranges = {}
     for name in table.numbers:
-        values = table.filled(name)
-        ranges[name] = (float(values.min()), float(np.ptp(values)) or 1.0) if len(values) else (0.0, 1.0)
+        values, scale = table.filled(name), scale_of(table.schema.numeric[name])
+        low, width = (float(values.min()), float(np.ptp(values))) if len(values) else (scale.lowest, 0.0)
+        ranges[name] = (low, width or scale.highest - scale.lowest or 1.0)
     return ranges
 
 

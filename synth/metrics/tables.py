@@ -24,6 +24,8 @@ IntArray = NDArray[np.int64]
 
 PUBLIC_BINS = 32
 """Equal-width bins over the declared domain; integer columns with fewer values get one bin per value."""
+LARGEST = 1e15
+"""Numbers farther than so many declared ranges from the lowest value would overflow in sums of squares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,7 @@ def table_of(rows: Rows, schema: Schema, what: str = "the table") -> Table:
         else:
             numbers[name], flaws = _read_numeric(rows[name], column, schema.missing_values)
             _readable(numbers[name], flaws, name, what)
+            _measurable(numbers[name], column, name, what)
     return Table(schema, len(rows), codes, numbers)
 
 
@@ -135,8 +138,20 @@ def _readable(values: IntArray | FloatArray, flaws: list[Flaw], name: str, what:
             raise InputError(f"column '{name}' in {what} has {int(bad.sum())} cell(s): {flaw.what}; {flaw.remedy}")
 
 
+def _measurable(values: FloatArray, column: NumericColumn, name: str, what: str) -> None:
+    scale = scale_of(column)
+    far = np.abs(values - scale.lowest) > LARGEST * ((scale.highest - scale.lowest) or 1.0)
+    if far.any():
+        raise InputError(
+            f"column '{name}' in {what} has {int(far.sum())} cell(s) more than {LARGEST:g} times its declared range "
+            "away; nothing can be measured with such numbers: repair the table"
+        )
+
+
 def _check_columns(frame: pd.DataFrame, schema: Schema, what: str) -> None:
     header = [str(name) for name in frame.columns]
+    if not set(header) & set(schema.columns):  # the names are not shown: they are probably the cells of a row
+        raise InputError(f"{what} has none of the schema's columns; is there a header line?")
     if missing := [name for name in schema.released if name not in header]:
         raise InputError(f"{what} lacks {_names(missing)} of the schema; export them too, or edit the schema")
     if undeclared := [name for name in header if name not in schema.columns]:

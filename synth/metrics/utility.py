@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import FiniteFloat
 from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -51,13 +52,13 @@ ALL_CLASSIFIERS = tuple(CLASSIFIERS)
 class Scores:
     """All in 0..1, higher is better. Two classes: the second declared label is the positive one and `macro` is None."""
 
-    accuracy: float
-    auroc: float
-    auprc: float
-    f1: float
-    auroc_macro: float | None = None
-    auprc_macro: float | None = None
-    f1_macro: float | None = None
+    accuracy: FiniteFloat
+    auroc: FiniteFloat
+    auprc: FiniteFloat
+    f1: FiniteFloat
+    auroc_macro: FiniteFloat | None = None
+    auprc_macro: FiniteFloat | None = None
+    f1_macro: FiniteFloat | None = None
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ class AttributeDisclosure:
     known: int  # how many of the keys the attacker knows
     targets: int
     accuracy: dict[str, Accuracy]  # classifier, plus "ensemble", "dummy" and "mean" (of all but dummy)
+    control_targets: int | None
     control_accuracy: dict[str, Accuracy] | None  # the same about holdout rows
     flagged: bool
 
@@ -62,7 +63,7 @@ def attribute_disclosure(
 ) -> AttributeDisclosure | None:
     """None: the secret has one value in the synthetic table, so nothing can be learnt."""
     members, made = table_of(real, schema, "the real table"), table_of(synthetic, schema, "the synthetic table")
-    _check(schema, keys, secret, known)
+    check(schema, keys, secret, known)
     rng = np.random.default_rng(seed)
     training, targets = made.sample(TRAINING_ROWS, rng), members.sample(TARGETS, rng)
     if len(np.unique(training.codes[secret])) < 2:
@@ -83,7 +84,8 @@ def attribute_disclosure(
             controls.rows,
         )
     )
-    return AttributeDisclosure(secret, tuple(keys), known, targets.rows, accuracy, control, flagged)
+    strangers = None if controls is None else controls.rows
+    return AttributeDisclosure(secret, tuple(keys), known, targets.rows, accuracy, strangers, control, flagged)
 
 
 def _accuracies(
@@ -138,7 +140,8 @@ def _summary(rounds: list[dict[str, float]]) -> dict[str, Accuracy]:
     return {name: Accuracy(float(values.mean()), float(values.std())) for name, values in by_name.items()}
 
 
-def _check(schema: Schema, keys: Sequence[str], secret: str, known: int) -> None:
+def check(schema: Schema, keys: Sequence[str], secret: str, known: int) -> None:
+    """Refuses an attacker that cannot be."""
     if secret not in schema.discrete:
         raise InputError(f"the secret '{secret}' is not a categorical or boolean column; choose one that is")
     if unknown := [name for name in keys if name not in schema.released]:

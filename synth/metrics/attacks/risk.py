@@ -5,8 +5,8 @@ attack is also run against a control set of such people, and the risk is what re
 
     risk = (attack rate - control rate) / (1 - control rate)
 
-Rates are Wilson scores; the interval of the risk is propagated from both. A risk is *flagged* only when the attack
-beats its control by three standard errors, so an honest table is flagged about once in a thousand attacks.
+Rates in it are Wilson scores (centres); its interval is propagated from theirs. A risk is *flagged* only when an exact
+test says that the attack beats its control, at a level that flags an honest table at most 1.35 times in a thousand.
 """
 
 from __future__ import annotations
@@ -14,33 +14,46 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import FiniteFloat
+from scipy.stats import binom, hypergeom
 
 Z_DISPLAYED = 1.959964  # 95 % two-sided
-Z_FLAGGED = 3.0  # one-sided false alarm about 0.00135
+Z_FLAGGED = 3.0
+FALSE_ALARM = 0.00135  # one-sided, of three standard errors
 
 
 @dataclass(frozen=True)
 class Interval:
     """An estimate with its 95 % interval."""
 
-    value: float
-    low: float
-    high: float
+    value: FiniteFloat
+    low: FiniteFloat
+    high: FiniteFloat
 
 
 def wilson(successes: int, trials: int, z: float = Z_DISPLAYED) -> Interval:
-    """Wilson score of a rate: centre and interval. Always inside 0..1, also for 0 successes."""
+    """A share with its Wilson interval."""
+    share, score = successes / trials, wilson_score(successes, trials, z)
+    return Interval(share, min(share, score.low), max(share, score.high))
+
+
+def wilson_score(successes: int, trials: int, z: float = Z_DISPLAYED) -> Interval:
+    """The interval and its centre, which Anonymeter takes for the rate: above 0 also for 0 successes."""
     centre = (successes + z * z / 2.0) / (trials + z * z)
     half = z / (trials + z * z) * np.sqrt(successes * (trials - successes) / trials + z * z / 4.0)
     return Interval(float(centre), float(max(0.0, centre - half)), float(min(1.0, centre + half)))
 
 
-def exceeds(successes: int, trials: int, null_successes: int, null_trials: int) -> bool:
-    """Whether the first rate is above the second by three pooled standard errors and more than one success."""
-    difference = successes / trials - null_successes / null_trials
-    pooled = (successes + null_successes) / (trials + null_trials)
-    error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / trials + 1.0 / null_trials))
-    return bool(successes > 1 and difference > Z_FLAGGED * error)
+def exceeds(successes: int, trials: int, null_successes: int, null_trials: int, among: int = 1) -> bool:
+    """Whether the first rate is above the second, by Fisher's exact test and more than one success. `among` so many
+    tests of one kind each gets its part of the false alarms."""
+    everybody, all_successes = trials + null_trials, successes + null_successes
+    return successes > 1 and bool(hypergeom.sf(successes - 1, everybody, all_successes, trials) < FALSE_ALARM / among)
+
+
+def outnumbers(here: int, there: int) -> bool:
+    """Whether so many of `here` + `there` coins cannot all be fair: the sign test, McNemar's for paired counts."""
+    return bool(binom.sf(here - 1, here + there, 0.5) < FALSE_ALARM)
 
 
 @dataclass(frozen=True)
@@ -52,20 +65,17 @@ class Attempts:
     baseline_successes: int
     control_attacks: int | None = None
     control_successes: int | None = None
+    among: int = 1  # attacks of one kind that are judged beside it
 
     @property
     def rate(self) -> Interval:
-        return wilson(self.successes, self.attacks)
-
-    @property
-    def baseline_rate(self) -> Interval:
-        return wilson(self.baseline_successes, self.attacks)
+        return wilson_score(self.successes, self.attacks)
 
     @property
     def control_rate(self) -> Interval | None:
         if self.control_attacks is None or self.control_successes is None:
             return None
-        return wilson(self.control_successes, self.control_attacks)
+        return wilson_score(self.control_successes, self.control_attacks)
 
     @property
     def risk(self) -> Interval:
@@ -78,7 +88,7 @@ class Attempts:
         """Better than the control set; without one, better than blind guessing cannot tell harm from utility."""
         if self.control_attacks is None or self.control_successes is None:
             return False
-        return exceeds(self.successes, self.attacks, self.control_successes, self.control_attacks)
+        return exceeds(self.successes, self.attacks, self.control_successes, self.control_attacks, self.among)
 
 
 def _residual(attack: Interval, control: Interval) -> Interval:

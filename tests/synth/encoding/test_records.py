@@ -128,6 +128,13 @@ def test_unfit_cells_are_refused_by_row_number_and_never_shown(column: Column, c
     assert "47" not in str(refused.value)
 
 
+def test_a_text_for_an_empty_number_may_be_declared() -> None:
+    frame = pd.DataFrame({"x": ["1", "nan"]})
+    (problem,) = codec(Continuous(min=0, max=5)).problems(frame)
+    assert "leave the cell empty, or declare the text under missing_values" in problem.remedy
+    assert not codec(Continuous(min=0, max=5, missing=True), missing_values=["nan"]).problems(frame)
+
+
 def test_counts_are_whole_but_only_a_few_rows_are_listed() -> None:
     (problem,) = codec(Integer(min=0, max=1)).problems(pd.DataFrame({"x": [9] * 100}))
     assert problem.cells == 100

@@ -216,8 +216,8 @@ def test_tables_that_cannot_be_compared_are_refused(change: dict[str, str], said
 
 
 def test_large_tables_say_what_was_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synth.metrics.evaluate.TRAINING_ROWS", 50)
-    monkeypatch.setattr("synth.metrics.evaluate.TEST_ROWS", 40)
+    monkeypatch.setattr("synth.metrics.samplings.TRAINING_ROWS", 50)
+    monkeypatch.setattr("synth.metrics.samplings.TEST_ROWS", 40)
     result = evaluate(people(120, 1), people(120, 2), SCHEMA, people(120, 3))
     assert result.utility is not None
     assert (result.utility.train_rows, result.utility.test_rows) == (50, 40)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from synth.metrics.fidelity import jsd, tvd_by_pair, tvd_one_way, tvd_two_way, wd, wd_by_column
+from synth.metrics.fidelity_columns import hellinger_by_column, ks_by_column
 from synth.schema import Categorical, Continuous, Integer, Schema
 
 
@@ -34,10 +35,17 @@ def test_wd_of_a_constant_real_column_uses_the_declared_range() -> None:
     assert wd(pd.DataFrame({"x": [5, 5]}), pd.DataFrame({"x": [15, 15]}), schema) == pytest.approx(0.1)
 
 
-def test_a_numeric_column_without_cells_has_no_distance(clinic: Schema, patients: pd.DataFrame) -> None:
+def test_a_numeric_column_that_was_emptied_is_its_whole_range_away(clinic: Schema, patients: pd.DataFrame) -> None:
     empty = patients.assign(dose=None)
-    assert wd_by_column(patients, empty, clinic)["dose"] is None
-    assert wd(patients, empty, clinic) == pytest.approx(0.0)  # the mean of the other column
+    for by_column in (wd_by_column, ks_by_column):
+        assert by_column(patients, empty, clinic)["dose"] == 1.0
+        assert by_column(empty, patients, clinic)["dose"] == 1.0
+        assert by_column(empty, empty, clinic)["dose"] is None
+    assert wd(patients, empty, clinic) == pytest.approx(0.5)  # the mean with the other column
+    assert wd(empty, empty, clinic) == pytest.approx(0.0)  # of the other column alone
+    # One of four doses is empty: of the cells, 3/4 are filled on one side and none on the other.
+    assert hellinger_by_column(patients, empty, clinic)["dose"] == pytest.approx(np.sqrt((0.75 + (1 - 0.5) ** 2) / 2))
+    assert hellinger_by_column(empty, empty, clinic)["dose"] == 0.0
 
 
 def test_total_variation_counts_missing_and_bins(ward_only: Schema) -> None:

@@ -28,6 +28,18 @@ def test_hellinger_of_numbers_uses_pooled_automatic_edges() -> None:
     assert hellinger(real, synthetic, schema) == pytest.approx(np.sqrt(((1 - np.sqrt(0.5)) ** 2 + 0.5) / 2))
 
 
+def test_hellinger_of_many_numbers_has_as_many_bins_as_numpy_takes() -> None:
+    """Twenty fixed bins would show less."""
+    rng = np.random.default_rng(0)
+    left, right = np.round(rng.lognormal(0, 1, 2000), 2), np.round(rng.lognormal(0.1, 1, 2000), 2)
+    edges = np.histogram_bin_edges(np.concatenate([left, right]), "auto")
+    p, q = (np.histogram(values, edges)[0] / 2000 for values in (left, right))
+    found = hellinger(pd.DataFrame({"x": left}), pd.DataFrame({"x": right}), ONE)
+    assert found == pytest.approx(np.sqrt(1 - np.sqrt(p * q).sum()))  # the textbook's other form
+    p, q = (np.histogram(values, 20, (edges[0], edges[-1]))[0] / 2000 for values in (left, right))
+    assert np.sqrt(1 - np.sqrt(p * q).sum()) < 0.8 * found
+
+
 def test_one_far_outlier_does_not_ask_for_millions_of_bins() -> None:
     values = np.r_[np.random.default_rng(0).normal(size=2000), 1e9]
     frame = pd.DataFrame({"x": values})
@@ -45,8 +57,9 @@ def test_ks_is_the_largest_gap() -> None:
     )
 
 
-def test_a_column_without_numbers_has_no_figure() -> None:
+def test_an_emptied_column_is_as_far_as_can_be() -> None:
     filled, empty = pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": [None, None]})
-    assert ks_by_column(filled, empty, ONE) == {"x": None}
-    assert hellinger_by_column(filled, empty, ONE) == {"x": None}
-    assert ks(filled, empty, ONE) is None
+    assert ks_by_column(filled, empty, ONE) == {"x": 1.0}
+    assert hellinger_by_column(filled, empty, ONE) == {"x": 1.0}
+    assert ks(empty, empty, ONE) is None
+    assert hellinger(empty, empty, ONE) == 0.0

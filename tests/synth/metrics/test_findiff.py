@@ -7,8 +7,8 @@ import pytest
 
 from synth.metrics.attacks.risk import Attempts
 from synth.metrics.fidelity_pairs import associations
-from synth.metrics.findiff import omega, omega_columns, omega_rows, phi, pi
-from synth.metrics.utility import FINDIFF_FIVE, Omission, Scores
+from synth.metrics.findiff import omega, omega_columns, omega_rows, pi, pi_without_control
+from synth.metrics.utility import FINDIFF_FIVE, Omission, Scores, mean_scores
 from synth.schema import Categorical, Continuous, Schema
 
 FOUR = Schema(
@@ -40,11 +40,16 @@ def test_phi_is_the_mean_accuracy_of_five_classifiers() -> None:
     scores: dict[str, Scores | Omission] = {
         name: Scores(accuracy=0.1 * k, auroc=0.0, auprc=0.0, f1=0.0) for k, name in enumerate(FINDIFF_FIVE)
     }
-    assert phi(scores) == pytest.approx(0.2)
-    assert phi(scores | {"mlp": Omission("one class")}) == Omission("one class")
+    mean = mean_scores(scores, FINDIFF_FIVE)
+    assert isinstance(mean, Scores)
+    assert mean.accuracy == pytest.approx(0.2)
+    assert mean_scores(scores | {"mlp": Omission("one class")}, FINDIFF_FIVE) == Omission("one class")
 
 
 def test_pi_is_the_mean_of_three_risks() -> None:
     none, full = Attempts(10_000, 0, 0, 10_000, 0), Attempts(10_000, 10_000, 0, 10_000, 0)
     assert pi(full, full, {"a": full, "b": none}).value == pytest.approx((1 + 1 + 0.5) / 3, abs=1e-3)
-    assert pi(None, none, {"a": none}).value == pytest.approx(0.0, abs=1e-3)
+    assert pi(none, none, {"a": none}).value == pytest.approx(0.0, abs=1e-3)
+    excused = Attempts(10_000, 5_000, 0, 10_000, 5_000)  # right about strangers, too
+    assert pi(excused, excused, {"a": excused}).value == pytest.approx(0.0, abs=1e-3)
+    assert pi_without_control(excused, excused, {"a": excused}).value == pytest.approx(0.5, abs=1e-3)

@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.tree import DecisionTreeClassifier
 
 from synth.metrics.clusters import FLOOR, log_cluster
 from synth.metrics.kernel import mmd, mmd_of_points
@@ -60,6 +64,40 @@ def test_log_cluster_extremes() -> None:
     assert log_cluster(constant, constant, schema) is None
 
 
+def test_log_cluster_is_the_least_of_nineteen_clusterings_of_the_main_components() -> None:
+    """Worked out again from scikit-learn's pieces; fewer clusterings, another extreme or other components differ."""
+    schema = Schema(columns={name: Continuous(min=-100, max=100, decimals=6) for name in "pqrs"})
+    rng = np.random.default_rng(11)
+    left, right = (np.round(rng.normal(0, [1, 1, 1, 0.2], (60, 4)), 6) for _ in range(2))
+    low, width = left.min(axis=0), np.ptp(left, axis=0)
+    points = (np.vstack([left, right]) - low) / width
+    shares = []
+    for kept in (0.85, 0.2):
+        components = PCA(kept, svd_solver="full").fit_transform(points)
+        figures = []
+        for clusters in range(2, 21):
+            labels = KMeans(clusters, random_state=0).fit_predict(components)
+            real = np.array([(labels[:60] == k).sum() / (labels == k).sum() for k in range(clusters)])
+            figures.append(np.log2(np.mean((real - 0.5) ** 2)))
+        shares.append(figures)
+    assert min(shares[0]) < min(shares[0][0], min(shares[1]), max(shares[0])) - 0.01
+    found = log_cluster(*(pd.DataFrame(rows, columns=list("pqrs")) for rows in (left, right)), schema)
+    assert found == pytest.approx(min(shares[0]))
+
+
+def test_pmse_is_of_a_tree_of_depth_five() -> None:
+    left, right = _plane(400, 1), _plane(400, 2, shift=0.5)
+    codes = pd.concat([left, right]).assign(g=lambda rows: (rows.g == "v").astype(float))
+    codes["x"] = (codes.x.round(2) - left.x.round(2).min()) / np.ptp(left.x.round(2))
+    made = np.repeat([0, 1], 400)
+    figures = {}
+    for depth in (4, 5, 6, None):
+        tree = DecisionTreeClassifier(max_depth=depth, random_state=0).fit(codes[["x", "g"]].to_numpy(), made)
+        figures[depth] = np.mean((tree.predict_proba(codes[["x", "g"]].to_numpy())[:, 1] - 0.5) ** 2)
+    assert len({round(figure, 3) for figure in figures.values()}) == 4
+    assert pmse(left, right, PLANE) == pytest.approx(figures[5], abs=1e-6)
+
+
 def test_support_by_hand() -> None:
     real = np.array([[0.0], [1.0], [2.0], [3.0]])
     synthetic = np.array([[0.5], [0.6], [0.7], [100.0]])
@@ -84,9 +122,19 @@ def test_mmd_by_hand() -> None:
     real, synthetic = np.array([[0.0], [2.0]]), np.array([[2.0], [4.0]])
     # kappa = 2 * 1 * var(0, 2) = 2. Within: 2/(2+4) each. Between: distances 2, 4, 0, 2 -> 1/3, 1/9, 1, 1/3.
     assert mmd_of_points(real, synthetic) == pytest.approx(2 / 3 - 2 * (1 / 3 + 1 / 9 + 1 + 1 / 3) / 4)
-    # Gaussian: median squared distance 4. Within e^-1 each; between e^-1, e^-4, 1, e^-1.
-    gaussian = 2 * np.exp(-1) - 2 * (2 * np.exp(-1) + np.exp(-4) + 1) / 4
-    assert mmd_of_points(real, synthetic, kernel="gaussian-median") == pytest.approx(gaussian)
+
+
+def test_mmd_of_many_points_is_the_mean_of_ten_draws_of_a_thousand() -> None:
+    rng = np.random.default_rng(3)
+    real, synthetic = rng.normal(size=(1500, 2)), rng.normal(0.2, 1.0, size=(1300, 2))
+    kappa = 2 * 2 * real.var(axis=0).mean()
+    draws = np.random.default_rng(7)
+    values = []
+    for _ in range(10):
+        x, y = (points[draws.choice(len(points), 1000, replace=False)] for points in (real, synthetic))
+        xx, yy, xy = (kappa / (kappa + cdist(a, b, "sqeuclidean")) for a, b in ((x, x), (y, y), (x, y)))
+        values.append((xx.sum() - 1000) / (1000 * 999) + (yy.sum() - 1000) / (1000 * 999) - 2 * xy.mean())
+    assert mmd_of_points(real, synthetic, seed=7) == pytest.approx(np.mean(values))
 
 
 def test_mmd_of_tables_is_small_for_equal_and_large_for_shifted() -> None:

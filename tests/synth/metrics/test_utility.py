@@ -10,6 +10,7 @@ from synth.errors import InputError
 from synth.metrics.tables import table_of
 from synth.metrics.utility import (
     ALL_CLASSIFIERS,
+    CLASSIFIERS,
     CTGAN_FOUR,
     STANDARD_SIX,
     Omission,
@@ -50,6 +51,23 @@ def test_every_classifier_solves_a_separable_table(classes: int) -> None:
         assert isinstance(scores, Scores)
         assert min(scores.accuracy, scores.auroc, scores.auprc, scores.f1) > 0.97
         assert (scores.auroc_macro is None) == (classes == 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("knn", {"n_neighbors": 10}),
+        ("mlp", {"hidden_layer_sizes": (100,), "max_iter": 200}),
+        ("random_forest", {"n_estimators": 100, "max_depth": None}),
+        ("adaboost", {"n_estimators": 50}),
+        ("decision_tree", {"max_depth": None}),
+        ("logistic_regression", {"C": 1.0}),
+        ("gradient_boosting", {"max_iter": 100}),
+    ],
+)
+def test_classifiers_are_those_of_the_papers(name: str, settings: dict[str, object]) -> None:
+    made = CLASSIFIERS[name](0).get_params()
+    assert {key: made[key] for key in settings} == settings
 
 
 def test_a_useless_table_scores_at_chance() -> None:

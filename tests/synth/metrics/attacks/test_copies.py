@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from synth.errors import InputError
 from synth.metrics.attacks.copies import closeness, copies
 from synth.metrics.spaces import LabelCodes
-from synth.schema import Schema
+from synth.schema import Integer, Schema
 
 
 def test_copies_are_counted_with_empty_cells_equal(clinic: Schema, patients: pd.DataFrame) -> None:
@@ -35,6 +36,40 @@ def test_twins_among_strangers_excuse_copies(ward_only: Schema) -> None:
     found = copies(rows, rows, ward_only, holdout=rows)
     assert found.copied_rows == 300
     assert not found.flagged
+
+
+def test_a_table_of_only_the_most_usual_rows_copies_nobody(codes: Schema) -> None:
+    """A synthesizer that saw no member and repeats what is common: it meets real rows often, and strangers as often."""
+    rng = np.random.default_rng(0)
+    usual = np.arange(1, 2001) ** -1.0
+    flags = 0
+    for _ in range(20):
+        real, holdout = (pd.DataFrame({"code": _drawn(rng, usual, rows)}) for rows in (1000, 500))
+        made = pd.DataFrame({"code": _drawn(rng, usual**1.5, 1000)})
+        found = copies(real, made, codes, holdout=holdout)
+        assert found.null_share is not None
+        assert found.share.value == pytest.approx(found.null_share.value, abs=0.1)
+        flags += found.flagged
+    assert flags == 0  # of 20; 0.027 expected
+
+
+def test_shares_are_of_as_many_real_as_holdout_rows(codes: Schema) -> None:
+    real, holdout = pd.DataFrame({"code": range(1000)}), pd.DataFrame({"code": range(1000, 1250)})
+    found = copies(real, real, codes, holdout=holdout)
+    assert (found.copied_rows, found.compared_rows) == (1000, 250)
+    assert found.share.value == 0.25
+    assert found.null_share is not None
+    assert found.null_share.value == 0.0
+    assert found.flagged
+
+
+def _drawn(rng: np.random.Generator, weights: np.ndarray, rows: int) -> np.ndarray:
+    return rng.choice(len(weights), rows, p=weights / weights.sum())
+
+
+@pytest.fixture
+def codes() -> Schema:
+    return Schema(columns={"code": Integer(min=0, max=2000)})
 
 
 def test_distances_by_hand() -> None:
