@@ -15,6 +15,8 @@ from rich.table import Table
 
 from synth.metrics.evaluation import Evaluation
 
+LARGEST_SEED = 2**32 - 1  # scikit-learn takes no larger one
+
 
 def evaluate(
     real: Annotated[Path, typer.Argument(help="The rows the synthesizer was trained on: CSV, CSV.gz or Parquet.")],
@@ -32,15 +34,26 @@ def evaluate(
     certificate: Annotated[
         Path | None, typer.Option(help="certificate.json of the release, told in words in the report.")
     ] = None,
+    secret: Annotated[
+        str | None,
+        typer.Option(
+            help="Attribute disclosure: the column to guess. Left out: the target, or the first discrete one."
+        ),
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(help="Attribute disclosure: a column the attacker may know; give it several times."),
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for evaluation.json and report.html.")] = Path(
         "evaluation"
     ),
-    seed: Annotated[int, typer.Option(help="Same seed, same figures.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Same seed, same figures.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print evaluation.json instead of a summary.")] = False,
 ) -> None:
     """Compare a SYNTHETIC table with the REAL one, and write evaluation.json and report.html.
 
-    What it writes holds exact statistics of the real rows: keep it where those rows may be.
+    What it writes holds exact statistics of the real rows: keep it where those rows may be. An earlier evaluation in
+    --out is replaced, the report of a simulation is not.
 
     Examples:
 
@@ -48,39 +61,61 @@ def evaluate(
 
       fedsynth evaluate train.csv other-tool.csv --target income --json
 
-    Exit codes: 0 written, 2 a table, schema or certificate cannot be read or does not fit, 5 nothing can be written.
+      fedsynth evaluate train.csv synthetic.csv --secret diagnosis --known age --known sex --known postcode
+
+    Exit codes: 0 written, 2 a table, schema or certificate cannot be read or does not fit, or --out holds another
+    report, 5 nothing can be written.
     """
     from fedsynth import evaluation_files as files
     from fedsynth.report.subject import Subject, provenance
     from synth.metrics.evaluate import evaluate as measure
 
+    files.require_place(out)
     tables = files.Tables(real, synthetic, holdout)
     described, origin = files.schema_for(tables, schema, target)
     promise = files.certified(certificate, synthetic)
-    readings = files.read_all(tables, described, seed)
+    readings = files.read_all(tables, described, seed, drafted=schema is None)
     rows = {role: reading.table for role, reading in readings.items()}
     with _bar(Console(stderr=True)) as progress:
-        found = measure(rows["real"], rows["synthetic"], described, rows.get("holdout"), seed, progress)
+        found = measure(
+            rows["real"],
+            rows["synthetic"],
+            described,
+            rows.get("holdout"),
+            seed,
+            progress,
+            quasi_identifiers=known,
+            secret=secret,
+        )
     found = files.with_samplings(found, readings)
     listed = files.described(tables, {role: reading.rows_in_file for role, reading in readings.items()})
     subject = Subject(found, described, provenance(listed, origin, described), *promise)
     written = files.write_files(subject, out)
+    console = Console(stderr=as_json)
     if as_json:
         typer.echo(files.as_json(subject), nl=False)
-        return
-    console = Console()
-    if schema is None:
-        console.print(f"Schema: {origin}.", markup=False)
-    show(console, found)
-    console.print("\n".join(f"  {path}" for path in written), markup=False, highlight=False)
+    else:
+        if schema is None:
+            console.print(f"Schema: {origin}.", markup=False)
+        if left_out := subject.provenance.left_out:
+            names = ", ".join(left_out)
+            console.print(f"Not compared, because they are identifiers: {names}.", style="yellow", markup=False)
+        show(console, found)
+        console.print("\n".join(f"  {path}" for path in written), markup=False, highlight=False)
+    for words in subject.alarms:  # last, where nobody scrolls past them
+        console.print(words, style="bold red", soft_wrap=True, markup=False, highlight=False)
 
 
 def show(console: Console, found: Evaluation) -> None:
     """The headline figures beside what real data would score, and every attack beside its control."""
+    from fedsynth.report.caution import caution
+
     console.print(_scores(found))
     console.print(_attacks(found))
     for words in found.samplings:
         console.print(f"Sampled: {words}.", markup=False, highlight=False)
+    if few := caution(found):
+        console.print(few, style="bold yellow", soft_wrap=True, markup=False, highlight=False)
 
 
 def _scores(found: Evaluation) -> Table:

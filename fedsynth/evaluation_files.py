@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import tempfile
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -11,18 +12,21 @@ import pandas as pd
 from fedsynth.commands_verify import is_signed, read_certificate, sha256_of
 from fedsynth.documents import read_document, read_plan, read_schema
 from fedsynth.draft import draft_schema
+from fedsynth.report.assessed import is_complete
 from fedsynth.report.page import page
 from fedsynth.report.subject import Subject, TableFile
 from fedsynth.sampled_reading import MOST_ROWS, Reading, read_sample, read_text
 from synth.archive import write_durably
 from synth.certificate import Certificate
-from synth.errors import InputError
+from synth.errors import InputError, OutputError
 from synth.metrics.evaluation import Evaluation
 from synth.plan import parse_schema
 from synth.schema import Schema
 from synth.verification import Evidence, Finding, check_certificate
 
 FORMAT = "fedsynth-evaluation-1"
+EVALUATION, REPORT = "evaluation.json", "report.html"
+SIMULATED = "report.json"  # stands beside the report.html of a simulation
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,29 @@ def schema_for(tables: Tables, given: Path | None, target: str | None) -> tuple[
     )
 
 
-def read_all(tables: Tables, schema: Schema, seed: int) -> dict[str, Reading]:
-    return {
-        role: read_sample(path, schema, f"the {role} table", seed=seed, most_rows=MOST_ROWS)
-        for role, path in tables.roles().items()
-    }
+def require_place(out: Path) -> None:
+    """Whether the files could be written, and would replace nobody else's: asked before minutes of measuring."""
+    try:
+        foreign = (out / REPORT).exists() and (not (out / EVALUATION).exists() or (out / SIMULATED).exists())
+        standing = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+        tempfile.TemporaryFile(dir=standing).close()
+    except OSError as error:
+        raise OutputError(f"cannot write into {out}: {error.strerror}; choose another --out") from None
+    if foreign:
+        raise InputError(f"{out / REPORT} was not written by fedsynth evaluate and would be lost; choose another --out")
+
+
+def read_all(tables: Tables, schema: Schema, seed: int, *, drafted: bool) -> dict[str, Reading]:
+    try:
+        return {
+            role: read_sample(path, schema, f"the {role} table", seed=seed, most_rows=MOST_ROWS)
+            for role, path in tables.roles().items()
+        }
+    except InputError as error:
+        if not drafted:
+            raise
+        remedy = "The schema was drafted from the real rows; make one with fedsynth schema draft, complete it"
+        raise InputError(f"{error}. {remedy}, and give it with --schema.") from None
 
 
 def with_samplings(found: Evaluation, readings: dict[str, Reading]) -> Evaluation:
@@ -84,6 +106,8 @@ def certified(certificate: Path | None, synthetic: Path) -> tuple[Certificate | 
     if certificate is None:
         return None, ()
     document = read_certificate(certificate)
+    if document.assessment is not None and not is_complete(document.assessment):
+        raise InputError(f"{certificate} is not a certificate of this version (look at: assessment).")
     evidence = Evidence(is_signed=is_signed, tables={synthetic.name: sha256_of(synthetic)})
     return document, tuple(check_certificate(document, evidence))
 
@@ -94,18 +118,24 @@ def as_json(subject: Subject) -> str:
         "provenance": subject.provenance.model_dump(mode="json"),
         "evaluation": subject.evaluation.model_dump(mode="json"),
         "certificate": None if subject.certificate is None else subject.certificate.model_dump(mode="json"),
+        "findings": [asdict(finding) for finding in subject.findings],
+        "alarms": subject.alarms,
     }
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_files(subject: Subject, out: Path) -> list[Path]:
-    written = {"evaluation.json": as_json(subject), "report.html": page(subject)}
+    written = {EVALUATION: as_json(subject), REPORT: page(subject)}
     for name, content in written.items():
         write_durably(out / name, content.encode())
     return [out / name for name in written]
 
 
 def _require_same_columns(tables: Tables, headers: list[list[str]]) -> None:
+    if len(headers) > 1 and not set(headers[0]) & set(headers[1]):
+        raise InputError(  # their names are not shown: they are probably the cells of a row
+            f"{tables.real} and {tables.holdout} have no column in common; is there a header line in both?"
+        )
     if len(headers) > 1 and set(headers[0]) != set(headers[1]):
         different = ", ".join(sorted(set(headers[0]) ^ set(headers[1])))
         raise InputError(

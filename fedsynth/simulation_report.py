@@ -71,4 +71,4 @@ def _subject(plan: Plan, folders: Folders, release: Release, test: Path | None, 
         tables.append(TableFile(role="holdout", name=test.name, sha256=sha256_of(test), rows=evaluation.rows_holdout))
     origin = provenance(tables, f"of the plan '{plan.name}'", plan.table)
     findings = check_certificate(release.certificate, Evidence(is_signed, plan=plan, tables={TABLE: digest}))
-    return Subject(evaluation, plan.table, origin, release.certificate, tuple(findings))
+    return Subject(evaluation, plan.table, origin, release.certificate, tuple(findings), holdout_option="--test")

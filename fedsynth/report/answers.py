@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+from fedsynth.report.caution import caution, cautious
 from fedsynth.report.charts import gauge
+from fedsynth.report.leaks import leaks
 from fedsynth.report.markup import Markup
-from fedsynth.report.parts import card, grid, paragraph, section
-from fedsynth.report.subject import Subject, UtilityFigure, utility_figures
-from fedsynth.report.words import Verdict, better, count, number, percent, verdict
-from synth.metrics.evaluation import Evaluation, Score
+from fedsynth.report.parts import card, grid, notice, paragraph, section
+from fedsynth.report.subject import Subject, utility_figures
+from fedsynth.report.words import NOT_MEASURED, Verdict, better, count, number, percent, verdict
+from synth.metrics.evaluation import Evaluation
 from synth.metrics.registry import FIDELITY, METRICS, UTILITY, Metric
 
-ORDER = ("poor", "fair", "good")
-NO_LEAK = "They learned no more about people in the data than about strangers."
-NO_CONTROL = "Rows that the synthesizer never saw (--holdout) are needed for that."
+ORDER = ("poor", "fair", "good", "unknown")  # of what is read first
+# What a headline figure says, and how the same of two halves of the real table stands beside it.
+SAID = {
+    "tvd_one_way": ("single columns are off by {}", "real data by {}"),
+    "tvd_two_way": ("pairs of columns are off by {}", "real data by {}"),
+    "association_kept": ("{} of the relations between columns are kept", "real data keeps {}"),
+    "detection_auroc": ("a classifier tells real from synthetic rows with AUROC {}", "real data: {}"),
+}
 
 
 def answers(subject: Subject) -> Markup:
-    evaluation = subject.evaluation
-    return section("short", "In short", grid(_faithful(evaluation), _useful(evaluation), _safe(subject)))
+    evaluation, few = subject.evaluation, caution(subject.evaluation)
+    cards = grid(_faithful(evaluation), _useful(evaluation), _safe(subject))
+    return section("short", "In short", notice(few) if few else None, cards)
 
 
 def headlines(evaluation: Evaluation) -> Markup:
     """One gauge per headline figure, each with what real data scores."""
-    cards = [_score(METRICS[metric.name], evaluation.score(metric.name)) for metric in FIDELITY if metric.headline]
-    figures = utility_figures(evaluation)
-    cards += [_figure(metric, figures[metric.name]) for metric in UTILITY if metric.headline]
+    scores = {metric: evaluation.score(metric.name) for metric in FIDELITY if metric.headline}
+    figures = {metric: utility_figures(evaluation)[metric.name] for metric in UTILITY if metric.headline}
+    cards = [_gauged(evaluation, metric, s.value, s.ceiling, s.omitted) for metric, s in scores.items()]
+    cards += [_gauged(evaluation, metric, f.synthetic, f.real, f.omitted) for metric, f in figures.items()]
     return section(
         "scores",
         "Headline scores, and what real data would score",
@@ -37,16 +46,10 @@ def headlines(evaluation: Evaluation) -> Markup:
     )
 
 
-def _score(metric: Metric, score: Score) -> Markup:
-    return _gauged(metric, score.value, score.ceiling, score.omitted)
-
-
-def _figure(metric: Metric, figure: UtilityFigure) -> Markup:
-    return _gauged(metric, figure.synthetic, figure.real, figure.omitted)
-
-
-def _gauged(metric: Metric, value: float | None, ceiling: float | None, omitted: str | None) -> Markup:
-    found = verdict(metric, value, ceiling)
+def _gauged(
+    evaluation: Evaluation, metric: Metric, value: float | None, ceiling: float | None, omitted: str | None
+) -> Markup:
+    found = cautious(verdict(metric, value, ceiling), evaluation)
     if value is None:
         reason = f"Not measured: {omitted}."
         return card(metric.title, found, paragraph(reason), paragraph(metric.meaning, class_="quiet small"))
@@ -64,65 +67,61 @@ def _gauged(metric: Metric, value: float | None, ceiling: float | None, omitted:
 
 
 def _faithful(evaluation: Evaluation) -> Markup:
-    single, kept = evaluation.score("tvd_one_way"), evaluation.score("association_kept")
-    verdicts = [verdict(METRICS[s.metric], s.value, s.ceiling) for s in (single, evaluation.score("tvd_two_way"), kept)]
-    known = [found for found in verdicts if found.tone in ORDER]
-    worst = min(known, key=lambda found: ORDER.index(found.tone)) if known else Verdict("unknown", "cannot be judged")
-    sentences = []
-    if single.value is not None:
-        compared = (
-            "" if single.ceiling is None else f" (between two halves of the real table: {percent(single.ceiling)})"
-        )
-        sentences.append(
-            f"To make a column's histogram right, {percent(single.value)} of its cells would have to change, on "
-            f"average{compared}."
-        )
-    if kept.value is not None:
-        sentences.append(f"{percent(kept.value)} of the relations between columns are kept.")
-    return card("Is it faithful?", worst, paragraph(" ".join(sentences) or "No figure could be measured."))
+    """As good as the worst of the headline figures, each of which is told under its verdict."""
+    scores = [evaluation.score(metric.name) for metric in FIDELITY if metric.headline]
+    told: dict[Verdict, list[str]] = {}
+    for score in scores:
+        metric, value, ceiling = METRICS[score.metric], score.value, score.ceiling
+        if value is not None:
+            told.setdefault(verdict(metric, value, ceiling), []).append(_said(metric, value, ceiling))
+    ranked = sorted(told, key=lambda found: ORDER.index(found.tone))
+    sentences = [f"{found.words.capitalize()}: {'; '.join(told[found])}." for found in ranked]
+    if missing := [METRICS[score.metric].title.lower() for score in scores if score.value is None]:
+        sentences.append(f"Not measured: {', '.join(missing)}.")
+    worst = ranked[0] if ranked else Verdict("unknown", NOT_MEASURED)
+    return card("Is it faithful?", cautious(worst, evaluation), *map(paragraph, sentences))
+
+
+def _said(metric: Metric, value: float, ceiling: float | None) -> str:
+    words, beside = SAID[metric.name]
+    shown = number if metric.better == "nearer" else percent
+    return words.format(shown(value)) + ("" if ceiling is None else f" ({beside.format(shown(ceiling))})")
 
 
 def _useful(evaluation: Evaluation) -> Markup:
     figure = utility_figures(evaluation)["auroc"]
     if figure.synthetic is None or figure.real is None or evaluation.utility is None:
-        return card("Is it useful?", Verdict("unknown", "not measured"), paragraph(f"Not measured: {figure.omitted}."))
+        return card("Is it useful?", Verdict("unknown", NOT_MEASURED), paragraph(f"Not measured: {figure.omitted}."))
     view = evaluation.utility
     rows = "rows it never saw" if view.tested_on_unseen else "real rows (also the synthesizer's: optimistic)"
     return card(
         "Is it useful?",
-        verdict(METRICS["auroc"], figure.synthetic, figure.real),
+        cautious(verdict(METRICS["auroc"], figure.synthetic, figure.real), evaluation),
         paragraph(
             f"Models trained on it to predict “{view.target}” score {number(figure.synthetic)} on {rows}; trained on "
-            f"the real table they score {number(figure.real)} (AUROC: 1 is perfect, 0.5 is chance; mean of "
+            f"as many real rows they score {number(figure.real)} (AUROC: 1 is perfect, 0.5 is chance; mean of "
             f"{count(len(view.classifiers), 'model')})."
         ),
     )
 
 
 def _safe(subject: Subject) -> Markup:
-    evaluation = subject.evaluation
-    strong = [risk for risk in evaluation.risks if not risk.weak_evidence and risk.metric != "pi"]
-    judged = [risk for risk in strong if risk.value is not None and risk.null is not None]
-    flagged = [METRICS[name].title.lower() for name in evaluation.flagged]
-    tried = f"{len(judged)} of {count(len(strong), 'attack')} could be judged"
-    if flagged:
-        found = Verdict("poor", "attacks succeed")
-        words = f"Attacks learn more about people in the data than about strangers: {', '.join(flagged)}."
-    elif len(judged) < len(strong):
-        found = Verdict("unknown", "not fully tested")
-        words = f"{tried}. {NO_LEAK if judged else NO_CONTROL}"
-    else:
-        found = Verdict("good", "no attack succeeded")
-        words = f"{tried}. {NO_LEAK}"
-    return card("Is it safe?", found, paragraph(words), paragraph(_promise(subject), class_="small quiet"))
+    found, words = leaks(subject)
+    if subject.failed:
+        broken = paragraph("The privacy certificate does NOT hold for this table, so nothing is promised.")
+        return card("Is it safe?", Verdict("poor", "certificate does not hold"), broken, paragraph(words))
+    return card(
+        "Is it safe?",
+        cautious(found, subject.evaluation),
+        paragraph(words),
+        paragraph(_promise(subject), class_="small quiet"),
+    )
 
 
 def _promise(subject: Subject) -> str:
     """What stands behind the table, when attacks that fail prove nothing."""
     if subject.certificate is None:
         return "Attacks that fail prove nothing; only a privacy certificate is a promise, and none was given."
-    if failed := subject.failed:
-        return f"The privacy certificate does NOT hold for this table: {failed[0].what} {failed[0].detail}."
     claim = subject.certificate.claim
     if claim.epsilon is None:
         return "Attacks that fail prove nothing, and the certificate promises no limit (see Privacy certificate)."

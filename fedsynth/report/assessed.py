@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fedsynth.report.markup import Content, Markup, element, table
-from fedsynth.report.parts import paragraph
+from fedsynth.report.markup import Content, Markup, table
+from fedsynth.report.parts import alarm, paragraph
 from fedsynth.report.words import number
 from synth.assessment.record import AssessmentRecord, figure_of
 
@@ -15,6 +15,12 @@ MEANINGS = {
     "copy_share": "Share of the parties' rows that are in the table word for word.",
     "copy_excess": "What of that share coincidence does not explain.",
 }
+
+
+def is_complete(record: AssessmentRecord) -> bool:
+    """Whether every figure is a known one, and every verdict about one of them."""
+    judged = {figure_of(verdict.limit) for verdict in record.verdicts}
+    return judged <= record.figures.keys() <= MEANINGS.keys()
 
 
 def assessed(record: AssessmentRecord | None) -> list[Markup]:
@@ -39,10 +45,9 @@ def assessed(record: AssessmentRecord | None) -> list[Markup]:
         f"Assessed by the parties on the rows they trained on, in noisy sums, {cost}. Each end of an interval holds "
         f"with {record.confidence:.0%} confidence, noise being the only error counted."
     )
-    found = [paragraph(words), table(["figure", "estimate", "between", "gate", "what it means"], rows)]
-    return [_closed(record), *found] if record.withheld else found
-
-
-def _closed(record: AssessmentRecord) -> Markup:
-    words = f"This table is WITHHELD by the gate of its plan: {record.reasons()}."
-    return element("div", paragraph(words), class_="notice")
+    found = [
+        paragraph(words),
+        table(["figure", "estimate", "between", "gate", "what it means"], rows, class_="figures"),
+    ]
+    closed = f"This table is WITHHELD by the gate of its plan: {record.reasons()}."
+    return [alarm(closed), *found] if record.withheld else found

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedsynth.report.lettering import fitted
+from fedsynth.report.lettering import fitted, margin
 from fedsynth.report.markup import Markup, element
 from fedsynth.report.words import number, percent
 from synth.metrics.attacks.risk import Interval
 
 WIDTH = 360.0
+MOST_BESIDE = 165.0  # units beside a chart that its labels may take
 LARGEST, SMALLEST = 1.4, 0.6  # pixels a unit: neither a poster in a wide card nor illegible on a telephone
 
 
@@ -52,18 +53,30 @@ def text(x: float, y: float, content: str, *, anchor: str = "start", class_: str
     return element("text", content, x=x, y=y, text_anchor=anchor, class_=class_)
 
 
+def label(x: float, y: float, words: str, room: float, *, anchor: str = "end", turned: bool = False) -> Markup:
+    """Shortened where it must be, and then whole in a tooltip. `turned` words read upwards."""
+    short, turn = fitted(words, room), f"rotate(-90 {x:.1f} {y:.1f})" if turned else None
+    whole = element("title", words) if short != words else None
+    return element("text", whole, short, x=x, y=y, text_anchor=anchor, transform=turn)
+
+
 def bars(rows: Sequence[Bar], says: str) -> Markup:
-    """Pairs of horizontal bars, scaled to the longest, each pair with its two shares."""
-    left, right, pitch = 122.0, 116.0, 26.0
+    """Pairs of horizontal bars, scaled to the longest, each pair with its two shares. Labels stand before their bars,
+    or above them where there would be no room."""
+    needed = margin((row.label for row in rows), 60.0, WIDTH) + 8.0
+    above = needed > MOST_BESIDE
+    left, head, right = (0.0, 16.0, 116.0) if above else (needed, 0.0, 116.0)
+    pitch = 26.0 + head
     longest = max([max(row.real, row.synthetic) for row in rows] + [1e-9])
     scale = (WIDTH - left - right) / longest
     parts: list[Markup] = []
     for place, row in enumerate(rows):
-        y = place * pitch + 3
+        y = place * pitch + head + 3
+        named = (
+            label(0, y - 5, row.label, WIDTH, anchor="start") if above else label(left - 6, y + 14, row.label, left - 6)
+        )
         parts += [
-            element(
-                "g", element("title", row.label), text(left - 6, y + 14, fitted(row.label, left - 6), anchor="end")
-            ),
+            named,
             element("rect", x=left, y=y, width=row.real * scale, height=9.0, class_="real"),
             element("rect", x=left, y=y + 10, width=row.synthetic * scale, height=9.0, class_="synthetic"),
             text(WIDTH, y + 14, f"{percent(row.real)} · {percent(row.synthetic)}", anchor="end", class_="quiet"),
@@ -105,11 +118,11 @@ def against_real(rows: Sequence[Bar], says: str, chance: float | None = None) ->
     left, right, pitch, head = 142.0, 92.0, 24.0, 22.0
     scale = WIDTH - left - right
     floor = head + len(rows) * pitch
-    parts = [_grid(left, scale, head, floor, 1.0, chance)]
+    parts = [_grid(left, scale, head, floor, ("0", "0.5", "1"), chance)]
     for place, row in enumerate(rows):
         y, real = head + place * pitch + 4, left + row.real * scale
         parts += [
-            text(left - 6, y + 12, fitted(row.label, left - 6), anchor="end"),
+            label(left - 6, y + 12, row.label, left - 6),
             element("rect", x=left, y=y, width=row.synthetic * scale, height=15.0, class_="synthetic"),
             element("line", x1=real, x2=real, y1=y - 3, y2=y + 18, class_="real mark"),
             text(WIDTH, y + 12, f"{number(row.synthetic)} · {number(row.real)}", anchor="end", class_="quiet"),
@@ -119,17 +132,18 @@ def against_real(rows: Sequence[Bar], says: str, chance: float | None = None) ->
 
 def intervals(rows: Sequence[Span], says: str) -> Markup:
     """Estimates as dots with their 95 % intervals as lines, on one scale from 0."""
-    left, right, pitch, head = 150.0, 62.0, 26.0, 8.0
+    left, right, pitch, head = margin((row.label for row in rows), 90.0, MOST_BESIDE) + 10.0, 62.0, 26.0, 8.0
     end = round_end(max(row.estimate.high for row in rows))
     scale, floor = (WIDTH - left - right) / end, head + len(rows) * pitch
-    parts = [_grid(left, WIDTH - left - right, head, floor, end)]
+    ends = [f"{100 * end * half / 2:g}\u00a0%" for half in range(3)]
+    parts = [_grid(left, WIDTH - left - right, head, floor, ends)]
     for place, row in enumerate(rows):
         y = head + (place + 0.5) * pitch
         low, middle, high = (
             left + bound * scale for bound in (row.estimate.low, row.estimate.value, row.estimate.high)
         )
         parts += [
-            element("g", element("title", row.label), text(left - 8, y + 4, fitted(row.label, left - 8), anchor="end")),
+            label(left - 8, y + 4, row.label, left - 8),
             element("line", x1=low, x2=max(high, low + 1), y1=y, y2=y, class_=f"{row.style} whisker"),
             element("circle", cx=middle, cy=y, r=5.0, class_=row.style),
             text(WIDTH, y + 4, percent(row.estimate.value), anchor="end", class_="quiet"),
@@ -159,15 +173,16 @@ def round_end(largest: float) -> float:
     return next((end for end in (0.02, 0.05, 0.1, 0.2, 0.5) if largest <= end), 1.0)
 
 
-def _grid(left: float, width: float, top: float, floor: float, end: float, chance: float | None = None) -> Markup:
-    """Vertical lines at the quarters of a scale from 0 to `end`, and a dashed one at `chance`."""
+def _grid(
+    left: float, width: float, top: float, floor: float, ends: Sequence[str], chance: float | None = None
+) -> Markup:
+    """Vertical lines at the quarters of a scale, `ends` at its start, middle and end, a dashed line at `chance`."""
     parts: list[Markup] = []
     for quarter in range(5):
         x = left + width * quarter / 4
         parts.append(element("line", x1=x, x2=x, y1=top, y2=floor, class_="grid"))
         if quarter % 2 == 0:
-            label = f"{100 * end * quarter / 4:g} %" if end < 1 else f"{quarter / 4:g}"
-            parts.append(text(x, floor + 13, label, anchor="middle", class_="quiet"))
+            parts.append(text(x, floor + 13, ends[quarter // 2], anchor="middle", class_="quiet"))
     if chance is not None:
         x = left + width * chance
         parts.append(element("line", x1=x, x2=x, y1=top - 6, y2=floor, class_="chance"))

@@ -4,46 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedsynth.report.charts import drawing, text
-from fedsynth.report.lettering import fitted
+from fedsynth.report.charts import drawing, label
+from fedsynth.report.lettering import margin
 from fedsynth.report.markup import Markup, element
 from fedsynth.report.words import number
 
-CELL = 18.0
-MARGIN = 116.0  # for the names
+SMALLEST_CELL, LARGEST_CELL = 18.0, 44.0
+LEAST_SIDE = 200.0  # of the cells together, so that a map of few columns is no stamp
+MOST_FOR_NAMES = 150.0  # beside many columns
+NARROW_MAP = 380.0  # up to this, names may take what few columns leave
 
 Matrix = Sequence[Sequence[float]]
 
 
 def heatmap(names: Sequence[str], values: Matrix, strongest: float, says: str) -> Markup:
     """Cells from colourless at 0 to full at ±`strongest`; negative ones in the second colour."""
-    side = len(names) * CELL
+    cell, edge = _measures(names)
+    side = len(names) * cell
     parts: list[Markup] = []
     for row, name in enumerate(names):
-        y = MARGIN + row * CELL
-        parts.append(text(MARGIN - 5, y + CELL - 5, fitted(name, MARGIN - 7), anchor="end"))
-        parts.append(_upright(MARGIN + (row + 0.72) * CELL, MARGIN - 5, fitted(name, MARGIN - 7)))
-        parts += [_cell(names, row, column, value, y, strongest) for column, value in enumerate(values[row])]
-    parts.append(element("rect", x=MARGIN, y=MARGIN, width=side, height=side, class_="frame"))
-    return drawing(MARGIN + side + 2, says, *parts, width=MARGIN + side + 2, class_="heat")
+        middle = edge + (row + 0.5) * cell + 4
+        parts.append(label(edge - 5, middle, name, edge - 7))
+        parts.append(label(middle, edge - 5, name, edge - 7, anchor="start", turned=True))
+        for column, value in enumerate(values[row]):
+            says_pair = f"{name} × {names[column]}: {number(value)}"
+            parts.append(_cell(edge + column * cell, edge + row * cell, cell, value / strongest, says_pair))
+    parts.append(element("rect", x=edge, y=edge, width=side, height=side, class_="frame"))
+    return drawing(full_width(names), says, *parts, width=full_width(names), class_="heat")
+
+
+def full_width(names: Sequence[str]) -> float:
+    """Units from the left end of the names to the right end of the cells."""
+    cell, edge = _measures(names)
+    return edge + len(names) * cell + 2
 
 
 def difference(real: Matrix, synthetic: Matrix) -> list[list[float]]:
     return [[s - r for r, s in zip(left, right, strict=True)] for left, right in zip(real, synthetic, strict=True)]
 
 
-def _cell(names: Sequence[str], row: int, column: int, value: float, y: float, strongest: float) -> Markup:
+def _measures(names: Sequence[str]) -> tuple[float, float]:
+    """The side of a cell, and the room for names."""
+    cell = min(LARGEST_CELL, max(SMALLEST_CELL, LEAST_SIDE / len(names)))
+    return cell, margin(names, 40.0, max(MOST_FOR_NAMES, NARROW_MAP - len(names) * cell)) + 8.0
+
+
+def _cell(x: float, y: float, side: float, strength: float, says: str) -> Markup:
     return element(
         "rect",
-        element("title", f"{names[row]} × {names[column]}: {number(value)}"),
-        x=MARGIN + column * CELL,
+        element("title", says),
+        x=x,
         y=y,
-        width=CELL,
-        height=CELL,
-        class_="plus" if value >= 0 else "minus",
-        fill_opacity=min(1.0, abs(value) / strongest),
+        width=side,
+        height=side,
+        class_="plus" if strength >= 0 else "minus",
+        fill_opacity=min(1.0, abs(strength)),
     )
-
-
-def _upright(x: float, y: float, content: str) -> Markup:
-    return element("text", content, x=x, y=y, transform=f"rotate(-90 {x:.1f} {y:.1f})")

@@ -6,19 +6,25 @@ Widths are those of a wide typeface at the drawings' size; narrower ones leave a
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
 NARROW = frozenset("iIjlrtf.,:;'`|!()[]{}/ -")
 BROAD = frozenset("mwMW@%—…")
 END_SHARE = 0.35
 
 
-def fitted(label: str, width: float) -> str:
-    """The label, or its beginning and end, where names of one kind differ, as far as `width` units reach."""
-    if _width(label) <= width:
+def fitted(label: str, room: float) -> str:
+    """The label, or its beginning and end, where names of one kind differ, as far as `room` units reach."""
+    if length(label) <= room:
         return label
-    room = width - _letter("…")
+    room -= _letter("…")
     end = _beginning(label[::-1], room * END_SHARE)[::-1]
-    return _beginning(label, room - _width(end)) + "…" + end
+    return _beginning(label, room - length(end)) + "…" + end
+
+
+def margin(labels: Iterable[str], least: float, most: float) -> float:
+    """How much room to leave beside a drawing for its labels."""
+    return min(most, max([least, *map(length, labels)]))
 
 
 def _beginning(words: str, room: float) -> str:
@@ -29,7 +35,7 @@ def _beginning(words: str, room: float) -> str:
     return words
 
 
-def _width(words: str) -> float:
+def length(words: str) -> float:
     return sum(map(_letter, words))
 
 

@@ -6,7 +6,7 @@ from fedsynth.report.answers import answers, headlines
 from fedsynth.report.columns import columns
 from fedsynth.report.markup import Markup, element
 from fedsynth.report.pairs import pairs
-from fedsynth.report.parts import paragraph
+from fedsynth.report.parts import alarm, notice, paragraph
 from fedsynth.report.safety import safety
 from fedsynth.report.sources import all_figures, certificate, sources
 from fedsynth.report.style import STYLE
@@ -67,14 +67,11 @@ def _title(subject: Subject) -> Markup:
     return element(
         "header",
         element("h1", "Report on a synthetic table"),
+        *map(alarm, subject.alarms),
         paragraph(f"{rows}{holdout}; {count(len(evaluation.columns), 'column')}. {names}. ", class_="quiet"),
         element("nav", *(element("a", words, href=f"#{anchor}") for anchor, words in LINKS.items())),
-        element(
-            "div",
-            paragraph(
-                "This page holds exact statistics of the real rows, without noise. It belongs to whoever may see "
-                "those rows, and must not be published with the synthetic table."
-            ),
-            class_="notice",
+        notice(
+            "This page holds exact statistics of the real rows, without noise. It belongs to whoever may see those "
+            "rows, and must not be published with the synthetic table."
         ),
     )

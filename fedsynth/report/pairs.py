@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from fedsynth.report.heatmaps import Matrix, difference, heatmap
+from fedsynth.report.heatmaps import Matrix, difference, full_width, heatmap
 from fedsynth.report.markup import Content, Markup, element
 from fedsynth.report.parts import card, grid, legend, paragraph, section
 from fedsynth.report.words import number
 from synth.metrics.evaluation import Evaluation, MatrixView
 
-MOST_COLUMNS = 60
-WIDE_COLUMNS = 24  # beyond that maps stand one below the other
+MOST_COLUMNS = 32  # whose names can still be read on paper
+READABLE = 0.85  # pixels a unit: maps stand side by side only where they need not be drawn smaller
+CARD_EDGES = 34.0  # pixels
 FAINTEST_FULL = 0.2  # a map of differences smaller than this would shout about nothing
 WORST = 5
 
@@ -28,15 +29,16 @@ def pairs(evaluation: Evaluation) -> Markup:
             "everything; Pearson's correlation between numbers, Cramér's V between labels, the correlation ratio "
             "between a number and a label). The first two maps should look alike, and the third should be pale."
         ),
+        paragraph(left_out) if left_out else None,
         legend(real="positive, or synthetic stronger", synthetic="negative, or synthetic weaker"),
         grid(
             _map("Real table", shown, shown.real, 1.0),
             _map("Synthetic table", shown, shown.synthetic, 1.0),
             _map("Difference (synthetic − real)", shown, change, full),
-            class_="grid maps wide" if len(shown.rows) > WIDE_COLUMNS else "grid maps",
+            class_="grid maps",
+            style=f"--map: {READABLE * full_width(shown.rows) + CARD_EDGES:.0f}px",
         ),
         paragraph(_worst(shown, change), class_="small"),
-        paragraph(left_out, class_="small quiet") if left_out else None,
     )
 
 
@@ -70,5 +72,5 @@ def _most_different(view: MatrixView) -> tuple[MatrixView, str | None]:
 
     names = [view.rows[place] for place in kept]
     shown = MatrixView(name=view.name, rows=names, columns=names, real=part(view.real), synthetic=part(view.synthetic))
-    words = f"Shown are the {MOST_COLUMNS} of {len(view.rows)} columns that differ most; evaluation.json holds all."
+    words = f"Shown are the {MOST_COLUMNS} of {len(view.rows)} columns whose relations differ most."
     return shown, words

@@ -16,6 +16,15 @@ def paragraph(*content: Content, class_: str | None = None) -> Markup:
     return element("p", *content, class_=class_)
 
 
+def notice(words: str) -> Markup:
+    return element("div", paragraph(words), class_="notice")
+
+
+def alarm(words: str) -> Markup:
+    """A notice that nobody may overlook."""
+    return element("div", paragraph(words), class_="notice alarm")
+
+
 def card(title: str, verdict: Verdict | None, *content: Content) -> Markup:
     chip = None
     if verdict is not None:
@@ -24,8 +33,8 @@ def card(title: str, verdict: Verdict | None, *content: Content) -> Markup:
     return element("div", head, *content, class_="card")
 
 
-def grid(*cards: Markup, class_: str = "grid") -> Markup:
-    return element("div", *cards, class_=class_)
+def grid(*cards: Markup, class_: str = "grid", style: str | None = None) -> Markup:
+    return element("div", *cards, class_=class_, style=style)
 
 
 def legend(real: str = "real", synthetic: str = "synthetic", other: str | None = None) -> Markup:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fedsynth.report.caution import cautious
 from fedsynth.report.charts import Span, intervals
+from fedsynth.report.leaks import flagged_secrets
 from fedsynth.report.markup import Content, Markup
 from fedsynth.report.parts import card, grid, legend, paragraph, section
 from fedsynth.report.subject import attack_rate, is_counted
@@ -15,7 +17,7 @@ from synth.metrics.registry import METRICS
 RATES = {
     "membership_distance": ("people recognised", "strangers accused", ""),
     "membership_density_ratio": ("people recognised", "strangers accused", ""),
-    "copies": ("rows copied", "by coincidence", ""),
+    "copies": ("equal a real row", "equal a stranger's", ""),
     "attribute_disclosure": ("secrets guessed", "secrets of strangers", "commonest answer"),
     "pi": ("mean risk", "", ""),
     "share_closer_to_real": ("closer to real", "honest table", ""),
@@ -35,7 +37,7 @@ def safety(evaluation: Evaluation) -> Markup:
         ),
         None if evaluation.rows_holdout else _no_control(),
         legend(real="expected without a leak", synthetic="attack on people in the data", other="blind guessing"),
-        grid(*(_attack(risk) for risk in evaluation.risks), *_secrets(evaluation)),
+        grid(*(_attack(risk, evaluation) for risk in evaluation.risks), *_secrets(evaluation)),
     )
 
 
@@ -47,12 +49,13 @@ def _no_control() -> Markup:
     )
 
 
-def _attack(risk: Risk) -> Markup:
-    metric = METRICS[risk.metric]
+def _attack(risk: Risk, evaluation: Evaluation) -> Markup:
+    metric, found = METRICS[risk.metric], _verdict(risk)
+    chip = None if found is None else cautious(found, evaluation)
     meaning = paragraph(metric.meaning, class_="quiet small")
     rate = attack_rate(risk)
     if risk.value is None or rate is None:
-        return card(metric.title, _verdict(risk), meaning, paragraph(f"Not measured: {risk.omitted}."))
+        return card(metric.title, chip, meaning, paragraph(f"Not measured: {risk.omitted}."))
     content: list[Content] = [meaning, intervals(_spans(risk, rate), metric.title)]
     if is_counted(risk) and risk.null is not None:
         content.append(
@@ -62,7 +65,7 @@ def _attack(risk: Risk) -> Markup:
         content.append(
             paragraph(f"Members ranked above strangers: AUROC {number(auroc)} (chance 0.5).", class_="small")
         )
-    return card(metric.title, _verdict(risk), *content)
+    return card(metric.title, chip, *content)
 
 
 def _verdict(risk: Risk) -> Verdict | None:
@@ -100,5 +103,8 @@ def _secrets(evaluation: Evaluation) -> list[Markup]:
         return []
     what = "risk that remains" if evaluation.rows_holdout else "plain success rate"
     drawn = intervals(spans, f"Inference by secret column: {what}")
-    said = paragraph(f"For each column: {what}.", class_="small")
-    return [card("Inference, secret by secret", None, said, drawn)]
+    secrets = flagged_secrets(evaluation)
+    beyond = f" Beyond chance: {', '.join(secrets)}." if secrets else ""
+    said = paragraph(f"For each column: {what}.{beyond}", class_="small")
+    found = Verdict("fair", "some secrets leak") if secrets else None
+    return [card("Inference, secret by secret", found, said, drawn)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedsynth.report.assessed import assessed
 from fedsynth.report.markup import Content, Markup, element, table
-from fedsynth.report.parts import paragraph, section
+from fedsynth.report.parts import alarm, paragraph, section
 from fedsynth.report.subject import Subject, attack_rate, is_counted, utility_figures
 from fedsynth.report.words import better, count, interval, number
 from synth.metrics.attacks.risk import Interval
@@ -41,7 +41,7 @@ def _does_not_hold(subject: Subject) -> Markup | None:
     if not subject.failed:
         return None
     words = "; ".join(f"{finding.what}: {finding.detail}" for finding in subject.failed)
-    return element("div", paragraph(f"This certificate does NOT hold for this table. {words}."), class_="notice")
+    return alarm(f"This certificate does NOT hold for this table. {words}.")
 
 
 def all_figures(evaluation: Evaluation) -> Markup:
@@ -76,8 +76,9 @@ def _rows(evaluation: Evaluation) -> list[list[Content]]:
 
 
 def _row(metric: Metric, value: str, real: str, omitted: str | None) -> list[Content]:
+    direction = "" if better(metric) in metric.meaning else f" {better(metric).capitalize()}."
     reason = f" Not measured: {omitted}." if omitted else ""
-    return [metric.title, value, real, f"{metric.meaning} {better(metric).capitalize()}.{reason}"]
+    return [metric.title, value, real, f"{metric.meaning}{direction}{reason}"]
 
 
 def _interval(found: Interval | None) -> str:
@@ -95,10 +96,14 @@ def sources(subject: Subject) -> Markup:
         ["columns", f"{len(evaluation.columns)} compared; {_left_out(origin.left_out)}"],
         ["measured", f"{origin.date}, in {number(evaluation.seconds)} s, seed {evaluation.seed}"],
         ["software", ", ".join([f"fedsynth {origin.version}", *(f"{n} {v}" for n, v in origin.libraries.items())])],
-        ["sampling", "; ".join(evaluation.samplings) or "none: every figure looked at all rows"],
+        ["sampling", _lines(evaluation.samplings or ["none: every figure looked at all rows"])],
         ["left out", _omissions(evaluation)],
     ]
     return section("sources", "Where this comes from", table(["", ""], facts, class_="facts"))
+
+
+def _lines(sentences: list[str]) -> Markup:
+    return element("ul", *(element("li", sentence) for sentence in sentences))
 
 
 def _left_out(names: list[str]) -> str:

@@ -21,15 +21,17 @@ main {{ max-width: 1180px; margin: 0 auto; padding: 24px 16px 64px; }}
 h1 {{ font-size: 1.9rem; line-height: 1.2; margin: 0 0 4px; }}
 h2 {{ font-size: 1.35rem; margin: 44px 0 6px; }}
 h3 {{ font-size: 1.02rem; margin: 0; overflow-wrap: anywhere; }}
-p {{ margin: 6px 0 12px; max-width: 76ch; }}
+p {{ margin: 6px 0 12px; max-width: 76ch; overflow-wrap: anywhere; }}
+ul {{ margin: 0; padding-left: 1.1em; }}
 .quiet {{ color: var(--quiet); fill: var(--quiet); }}
 .small {{ font-size: 0.86rem; }}
 nav {{ display: flex; flex-wrap: wrap; gap: 4px 16px; margin: 14px 0; font-size: 0.92rem; }}
 a {{ color: var(--real); }}
 .notice {{ border-left: 4px solid var(--fair); background: var(--card); padding: 10px 14px; margin: 14px 0; }}
 .notice p {{ margin: 0; }}
+.alarm {{ border: 2px solid var(--poor); border-left-width: 8px; color: var(--poor); font-weight: 650; }}
 .grid {{ display: grid; gap: 14px; grid-template-columns: repeat(auto-fill, minmax(min(100%, 320px), 1fr)); }}
-.wide {{ grid-template-columns: repeat(auto-fit, minmax(min(100%, 460px), 1fr)); }}
+.maps {{ grid-template-columns: repeat(auto-fit, minmax(min(100%, max(320px, var(--map))), 1fr)); }}
 .card {{ background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px; min-width: 0;
   break-inside: avoid; }}
 .card p {{ margin: 6px 0 0; }}
@@ -83,10 +85,12 @@ code {{ font: 0.85em ui-monospace, monospace; overflow-wrap: anywhere; }}
   main {{ max-width: none; padding: 0; }}
   nav {{ display: none; }}
   h2 {{ margin-top: 26px; }}
-  h2, section > p, .legend {{ break-after: avoid; }}
+  h2, section > p, .legend, .notice {{ break-after: avoid; break-inside: avoid; }}
+  section > .grid ~ p {{ break-after: auto; }}
   table {{ font-size: 9pt; }}
   tr {{ break-inside: avoid; }}
   .grid {{ grid-template-columns: repeat(2, 1fr); }}
+  .maps {{ grid-template-columns: repeat(auto-fit, minmax(min(100%, calc(0.9 * var(--map))), 1fr)); }}
   .scroll {{ overflow: visible; }}
   svg.heat {{ min-width: 0 !important; }}
 }}

@@ -55,11 +55,24 @@ class Subject:
     provenance: Provenance
     certificate: Certificate | None = None
     findings: tuple[Finding, ...] = ()  # what checking the certificate found
+    holdout_option: str = "--holdout"  # by which the reader's command takes rows that the synthesizer never saw
 
     @property
     def failed(self) -> list[Finding]:
         """What of the certificate does not hold for this table."""
         return [finding for finding in self.findings if finding.holds is False]
+
+    @property
+    def alarms(self) -> list[str]:
+        """What nobody may overlook: first on the page, bold on the terminal, and in evaluation.json."""
+        found = []
+        if self.failed:
+            reasons = "; ".join(f"{finding.what}: {finding.detail}" for finding in self.failed)
+            found.append(f"The privacy certificate does NOT hold for this table ({reasons}).")
+        if self.certificate is not None and (record := self.certificate.assessment) and record.withheld:
+            which = "The table that the certificate is about" if self.failed else "This table"
+            found.append(f"{which} is WITHHELD by the gate of its plan: {record.reasons()}.")
+        return found
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,9 @@ def usefulness(evaluation: Evaluation) -> Markup:
         title,
         paragraph(
             f"{count(len(view.classifiers), 'model')} of different kinds learned to predict “{view.target}” from "
-            f"{count(view.train_rows, 'synthetic row')}, and were tested on {view.test_rows:,} {tested}. A bar that "
-            "reaches the line means: for this purpose the synthetic table is as good as the real one."
+            f"{count(view.train_rows, 'synthetic row')}, and again from as many real ones, so that neither table has "
+            f"the advantage of size. They were tested on {view.test_rows:,} {tested}. A bar that reaches the line "
+            "means: for this purpose the synthetic table is as good as the real one."
         ),
         legend(real="trained on real rows (line, second number)", synthetic="trained on synthetic rows (bar)"),
         grid(*(_measure(metric, view) for metric in shown)),

@@ -49,6 +49,8 @@ def number(value: float | None) -> str:
 def percent(share: float) -> str:
     if 0 < share < 0.0005:
         return "< 0.1\u00a0%"
+    if 0.9995 <= share < 1:
+        return "> 99.9\u00a0%"  # not quite all
     return f"{100 * share:.1f}\u00a0%"
 
 

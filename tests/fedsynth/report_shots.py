@@ -16,10 +16,12 @@ from typing import Any
 
 import pytest
 
+from fedsynth.quick_evaluation import quick_evaluation
 from fedsynth.report.page import POLICY, page
 from fedsynth.report.subject import Subject, TableFile, provenance
 from synth.metrics.evaluate import evaluate
 from synth.schema import Schema
+from tests.fedsynth.test_report import certificate_for, closed_gate, wide
 from tests.small import SCHEMA, table
 
 SHOTS = Path("runs/report-shots")
@@ -29,9 +31,10 @@ QUIET = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic"),
 )
 DESK, TELEPHONE = 1240, 390  # pixels
+UNBROKEN, LONGEST_LABEL = "W" * 45, "W" * 40
 LONG = {
     "a column with a very long name, longer than any card is wide": {"kind": "integer", "min": 0, "max": 100},
-    "WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW": {"kind": "categorical", "categories": ["W" * 40, "7"]},
+    UNBROKEN: {"kind": "categorical", "categories": [LONGEST_LABEL, "7"]},
 }
 
 # Runs inside the page: what sticks out of the window, which words their drawing cuts off, what must be scrolled.
@@ -53,11 +56,23 @@ def report() -> str:
     """Every kind of column, two with names that are too long for any card."""
     schema = Schema.model_validate(SCHEMA | {"columns": SCHEMA["columns"] | LONG})
     rows = [table(150, seed).assign(**dict.fromkeys(LONG, 7)) for seed in (1, 2, 3)]
-    found = evaluate(rows[0], rows[1], schema, rows[2])
+    synthetic = rows[1].assign(**{UNBROKEN: LONGEST_LABEL})  # farthest off, so that sentences name it
+    found = evaluate(rows[0], synthetic, schema, rows[2])
     files = [TableFile(role=role, name=f"{role}.csv", sha256="0" * 64, rows=150) for role in ("real", "synthetic")]
-    content = page(Subject(found, schema, provenance(files, "of this test", schema)))
+    withheld = certificate_for("0" * 64).model_copy(update={"assessment": closed_gate()})
+    return kept("report", page(Subject(found, schema, provenance(files, "of this test", schema), withheld)))
+
+
+@pytest.fixture(scope="module")
+def report_of_many_columns() -> str:
+    schema, rows = wide(60)
+    found = quick_evaluation(rows, rows.sample(frac=1.0, random_state=1).assign(measurement_number_7=0), schema, None)
+    return kept("columns", page(Subject(found, schema, provenance([], "of this test", schema))))
+
+
+def kept(name: str, content: str) -> str:
     SHOTS.mkdir(parents=True, exist_ok=True)
-    (SHOTS / "report.html").write_text(content)
+    (SHOTS / f"{name}.html").write_text(content)
     return content
 
 
@@ -89,6 +104,12 @@ def probed(report: str, width: int, profile: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("width", [DESK, 768, TELEPHONE, 320])
 def test_nothing_sticks_out_and_no_word_is_cut(report: str, width: int, tmp_path: Path) -> None:
     assert probed(report, width, tmp_path) == {"width": width, "sticking": 0, "cut": [], "scrolled": []}
+
+
+@pytest.mark.parametrize("width", [1280, 768])
+def test_maps_of_many_columns_need_no_scrolling(report_of_many_columns: str, width: int, tmp_path: Path) -> None:
+    found = probed(report_of_many_columns, width, tmp_path)
+    assert found == {"width": width, "sticking": 0, "cut": [], "scrolled": []}
 
 
 def test_light_dark_and_telephone_are_drawn(report: str, tmp_path: Path) -> None:

@@ -19,17 +19,20 @@ from typer.testing import CliRunner
 from fedsynth.cli import app
 from fedsynth.evaluation_files import certified
 from fedsynth.quick_evaluation import quick_evaluation
-from fedsynth.report.charts import Bar, bars
+from fedsynth.report.charts import Bar, Span, bars, intervals
 from fedsynth.report.columns import per_whole_number
+from fedsynth.report.heatmaps import heatmap
 from fedsynth.report.lettering import fitted
 from fedsynth.report.markup import Markup, element
 from fedsynth.report.page import POLICY, page
 from fedsynth.report.subject import Subject, TableFile, provenance
-from fedsynth.report.words import verdict
+from fedsynth.report.words import interval, verdict
+from synth.assessment.record import AssessmentRecord, Figure, Verdict
 from synth.certificate import Certificate, Claim
 from synth.errors import DataError, InputError
-from synth.metrics.evaluation import Evaluation
-from synth.metrics.registry import METRICS
+from synth.metrics.attacks.risk import Interval
+from synth.metrics.evaluation import Evaluation, Risk, Score
+from synth.metrics.registry import FIDELITY, METRICS
 from synth.schema import Categorical, Integer, Schema
 from tests.small import SCHEMA, table
 
@@ -66,6 +69,12 @@ def html(folder: Path) -> str:
     return (folder / "out" / "report.html").read_text()
 
 
+@pytest.fixture(scope="module")
+def measured(folder: Path) -> Evaluation:
+    document = json.loads((folder / "out" / "evaluation.json").read_text())
+    return Evaluation.model_validate(document["evaluation"])
+
+
 class Page(HTMLParser):
     """Tags in order, whether they nest, and the words people read."""
 
@@ -97,6 +106,13 @@ class Page(HTMLParser):
     @property
     def text(self) -> str:
         return " ".join(self.words)
+
+
+def in_short(evaluation: Evaluation, *promise: Any) -> str:
+    """The words at the top of a page about `SCHEMA`."""
+    schema = Schema.model_validate(SCHEMA)
+    text = assert_sound(page(Subject(evaluation, schema, provenance([], "of this test", schema), *promise))).text
+    return text[text.index("In short") : text.index("Headline scores")]
 
 
 def quick_page(schema: Schema, real: pd.DataFrame, synthetic: pd.DataFrame, holdout: pd.DataFrame | None = None) -> str:
@@ -333,15 +349,28 @@ def certificate_for(table_digest: str) -> Certificate:
     )
 
 
-def test_a_certificate_is_told_in_words_and_held_against_the_table(folder: Path, html: str) -> None:
+def closed_gate() -> AssessmentRecord:
+    """An assessment after which the table must not be handed out."""
+    return AssessmentRecord(
+        coverage=1.0,
+        figures={"auroc": Figure(value=0.6, low=0.5, high=0.7)},
+        cost=[],
+        epsilon=0.1,
+        verdicts=[Verdict(limit="minimum_auroc", bound=0.9, outcome="failed")],
+    )
+
+
+def test_a_certificate_is_told_in_words_and_held_against_the_table(
+    folder: Path, html: str, measured: Evaluation
+) -> None:
     assert "No certificate was given" in html
-    document = json.loads((folder / "out" / "evaluation.json").read_text())
-    found, schema = Evaluation.model_validate(document["evaluation"]), Schema.model_validate(SCHEMA)
+    found, schema = measured, Schema.model_validate(SCHEMA)
     (folder / "certificate.json").write_text(certificate_for("0" * 64).model_dump_json())
     promise = certified(folder / "certificate.json", folder / "synthetic.csv")
     text = assert_sound(page(Subject(found, schema, provenance([], "of this test", schema), *promise))).text
     assert "changes the odds by a factor of at most e^1.5" in text
-    assert text.count("does NOT hold for this table") == 2  # beside the headline, and before the promise
+    assert text.count("does NOT hold for this table") == 3  # at the top, beside the headline, before the promise
+    assert "certificate does not hold" in text
     assert "is not what was certified" in text
     promise = (certificate_for("0" * 64), ())
     text = assert_sound(page(Subject(found, schema, provenance([], "of this test", schema), *promise))).text
@@ -371,3 +400,142 @@ def test_a_target_beside_a_schema_file_is_refused(tmp_path: Path) -> None:
     result = evaluated(tmp_path, *options, real=table(10), synthetic=table(10))
     assert isinstance(result.exception, InputError)
     assert "--target" in str(result.exception)
+
+
+def scored(evaluation: Evaluation, **values: tuple[float, float]) -> Evaluation:
+    """All headline figures at their ceiling, but for those given with theirs."""
+    level = {metric.name: (metric.ideal, metric.ideal) for metric in FIDELITY if metric.headline} | values
+    scores = [
+        Score(metric=score.metric, value=level[score.metric][0], ceiling=level[score.metric][1])
+        if score.metric in level
+        else score
+        for score in evaluation.scores
+    ]
+    return evaluation.model_copy(update={"scores": scores})
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "ceiling", "said"),
+    [
+        (
+            "detection_auroc",
+            0.9,
+            0.5,
+            "a classifier tells real from synthetic rows with AUROC 0.900 (real data: 0.500)",
+        ),
+        ("association_kept", 0.82, 0.95, "82.0 % of the relations between columns are kept (real data keeps 95.0 %)"),
+        ("tvd_two_way", 0.4, 0.1, "pairs of columns are off by 40.0 % (real data by 10.0 %)"),
+        ("tvd_one_way", 0.3, 0.0, "single columns are off by 30.0 % (real data by 0.0 %)"),
+    ],
+)
+def test_any_headline_figure_behind_real_data_decides_and_is_named(
+    metric: str, value: float, ceiling: float, said: str, measured: Evaluation
+) -> None:
+    faithful = in_short(scored(measured)).partition("Is it useful?")[0]
+    assert "✓ about as good as real data" in faithful
+    behind = in_short(scored(measured, **{metric: (value, ceiling)})).partition("Is it useful?")[0]
+    assert "! clearly behind real data" in behind
+    assert f"Clearly behind real data: {said}." in behind.replace("\u00a0", " ")
+
+
+def attacked(evaluation: Evaluation, secrets: dict[str, Risk]) -> Evaluation:
+    """Every attack judged and none flagged, with these risks secret by secret."""
+    harmless = Interval(0.1, 0.0, 0.2)
+    risks = [
+        risk.model_copy(update={"value": harmless, "null": harmless, "flagged": False}) for risk in evaluation.risks
+    ]
+    return evaluation.model_copy(update={"risks": risks, "inference_by_column": secrets})
+
+
+def test_a_secret_that_stands_out_is_named_even_where_no_attack_is_flagged(measured: Evaluation) -> None:
+    risk = Risk(metric="inference", value=Interval(0.237, 0.075, 0.398), null=Interval(0.5, 0.4, 0.6))
+    short = in_short(attacked(measured, {"sex": risk})).replace("\u00a0", " ")
+    assert "✓ no attack succeeded" in short
+    assert "No attack beats its control beyond chance." in short
+    assert "inference of “sex”: 23.7 % (7.5 % to 39.8 %)" in short
+    assert "1 of 3 such intervals lies above 0; by chance alone about one in forty does" in short
+    flagged = in_short(attacked(measured, {"sex": risk.model_copy(update={"flagged": True})}))
+    assert "no attack succeeded" not in flagged
+    assert "~ some secrets leak" in flagged
+    assert "guesses of “sex” do, beyond chance" in flagged
+
+
+def test_nothing_is_green_about_safety_where_the_certificate_does_not_hold(measured: Evaluation, folder: Path) -> None:
+    (folder / "certificate.json").write_text(certificate_for("0" * 64).model_dump_json())
+    promise = certified(folder / "certificate.json", folder / "synthetic.csv")
+    safe = in_short(attacked(measured, {}), *promise).partition("Is it safe?")[2]
+    assert "! certificate does not hold" in safe
+    assert "✓" not in safe
+
+
+@pytest.mark.parametrize("rows", [2, 3, 60])
+def test_a_table_of_few_rows_gets_a_caution_and_no_tick(rows: int) -> None:
+    schema = Schema.model_validate(SCHEMA)
+    text = assert_sound(quick_page(schema, table(rows), table(rows), table(200, seed=3))).text
+    assert f"the real table has {rows} rows, the synthetic table has {rows} rows. Below 100 rows" in text
+    assert "✓" not in text
+    assert "Caution" not in quick_page(schema, table(100), table(100))
+
+
+def wide(columns: int) -> tuple[Schema, pd.DataFrame]:
+    names = [f"measurement_number_{place}" for place in range(columns)]
+    schema = Schema(columns={name: Integer(min=0, max=9) for name in names})
+    return schema, pd.DataFrame({name: [(place + row) % 10 for row in range(20)] for place, name in enumerate(names)})
+
+
+def test_a_map_of_many_columns_shows_those_that_differ_and_says_so() -> None:
+    schema, rows = wide(60)
+    html = quick_page(schema, rows, rows.sample(frac=1.0, random_state=1).assign(measurement_number_59=0))
+    assert "Shown are the 32 of 60 columns whose relations differ most." in html
+    assert html.count("measurement_number_59 × measurement_number_59") == 3  # maps
+    assert "Shown are" not in quick_page(*wide(32), wide(32)[1])
+
+
+def test_a_map_of_few_columns_is_no_stamp_and_spells_their_names() -> None:
+    names = ["measurement_number_1", "measurement_number_2", "sex"]
+    drawn = heatmap(names, [[1.0] * 3] * 3, 1.0, "says")
+    assert "…" not in drawn
+    assert 'width="44" height="44"' in drawn
+    shortened = heatmap(
+        ["a name much longer than any map could have room for at its side", "sex"], [[1.0] * 2] * 2, 1.0, ""
+    )
+    assert "<title>a name much longer than any map could have room for at its side</title>" in shortened
+
+
+def test_long_labels_stand_above_their_bars() -> None:
+    label = "Married, spouse present and in the armed forces"
+    assert label in Page(bars([Bar(label, 0.5, 0.5), Bar("no", 0.5, 0.5)], "says")).words
+
+
+@pytest.mark.parametrize(("high", "ends"), [(1.0, ["0 %", "50 %", "100 %"]), (0.04, ["0 %", "2.5 %", "5 %"])])
+def test_scales_of_attacks_are_in_percent(high: float, ends: list[str]) -> None:
+    words = Page(intervals([Span("strangers", Interval(0.0, 0.0, high), "real")], "says")).words
+    assert [word.replace("\u00a0", " ") for word in words][:3] == ends
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (Interval(0.0, 0.0, 0.013), "0.0 % (0.0 % to 1.3 %)"),
+        (Interval(1.0, 0.987, 1.0), "100.0 % (98.7 % to 100.0 %)"),
+        (Interval(0.0001, 0.00001, 0.9999), "< 0.1 % (< 0.1 % to > 99.9 %)"),
+    ],
+)
+def test_shares_at_the_ends_are_written_as_they_are(found: Interval, said: str) -> None:
+    assert interval(found).replace("\u00a0", " ") == said
+
+
+def test_no_figure_says_twice_which_way_is_better(html: str) -> None:
+    assert not re.search(r"(lower|higher) is better\. (Lower|Higher) is better", html)
+
+
+def test_both_tables_train_on_equally_many_rows_and_the_page_says_so(html: str) -> None:
+    assert f"{ROWS} synthetic rows, and again from as many real ones" in html
+
+
+def test_samplings_are_listed_one_by_one(measured: Evaluation) -> None:
+    said = ["membership: at most 2 people", "copies: as many real as holdout rows"]
+    schema = Schema.model_validate(SCHEMA)
+    found = measured.model_copy(update={"samplings": said})
+    html = page(Subject(found, schema, provenance([], "of this test", schema)))
+    assert all(f"<li>{words}</li>" in html for words in said)
