@@ -44,7 +44,7 @@ class Settings:
 
     plan: dict[str, Any]
     data: dict[str, str]  # party → file; one file for all under ""
-    rows: int
+    rows: dict[str, int]  # party → real rows in every run
     canaries: int
     trials: int
     control_trials: int
@@ -91,7 +91,10 @@ class Folder:
         found = []
         for number in range(settings.runs_of(rung)):
             path = self.trial(rung, number)
-            arrays, _ = archive.unpack(path.read_bytes(), str(path))
+            try:
+                arrays, _ = archive.unpack(path.read_bytes(), str(path))
+            except InputError:
+                raise InputError(f"{path} is damaged; delete it, and the same command makes it again") from None
             found.append(Trial(arrays["likeness"].astype(np.float64), arrays["joined"]))
         return found
 
@@ -99,7 +102,7 @@ class Folder:
 def agreed(folder: Folder, wanted: Settings, seed_given: bool) -> Settings:
     """The folder's own settings if they are the wanted ones, so that runs are added to it; written if it is new."""
     if folder.settings.exists():
-        found = Settings(**json.loads(folder.settings.read_text()))
+        found = _found(folder)
         same = asdict(found) | ({} if seed_given else {"seed": wanted.seed})
         if same != asdict(wanted):
             raise InputError(
@@ -111,8 +114,34 @@ def agreed(folder: Folder, wanted: Settings, seed_given: bool) -> Settings:
     return wanted
 
 
+def _found(folder: Folder) -> Settings:
+    try:
+        return Settings(**json.loads(folder.settings.read_bytes()))
+    except (ValueError, TypeError):
+        raise InputError(
+            f"{folder.settings} is damaged, so nobody can tell what {folder.out} holds an audit of; delete the folder "
+            "to start anew, or choose another --out"
+        ) from None
+
+
 def fresh_seed() -> int:
     return secrets.randbits(31)
+
+
+def rows_to_use(plan: Plan, data: dict[str, str], wanted: int) -> dict[str, int]:
+    """Rows for each party, `wanted` in all or as many as there are. Reads every file, so that one that cannot be used
+    is found before anything is written."""
+    names = [party.name for party in plan.parties]
+    at_hand = {name: len(_read(file, plan)) for name, file in data.items()}
+    if "" in at_hand:
+        at_hand = dict.fromkeys(names, at_hand[""] // len(names))
+    used = {name: min(wanted // len(names), at_hand[name]) for name in names}
+    if not all(used.values()):
+        raise InputError(
+            f"--rows {wanted} would leave some of the plan's {len(names)} parties without a row; give more --rows, or "
+            "files that hold more"
+        )
+    return used
 
 
 def carry_out(settings: Settings, folder: Folder, jobs: int, done: Callable[[str], None]) -> None:
@@ -182,17 +211,16 @@ def world_of(settings_json: str) -> World:
 def _sampled(
     settings: Settings, plan: Plan, names: list[str], rng: np.random.Generator
 ) -> Iterator[tuple[str, Records]]:
-    """`rows` rows in all, the same for every run: of each party's file, or of one file for all."""
-    per_party = max(1, settings.rows // len(names))
+    """The same rows for every run: of each party's file, or of one file for all."""
     if "" in settings.data:
         whole = _read(settings.data[""], plan)
-        chosen = rng.permutation(len(whole))[: per_party * len(names)]
+        chosen = rng.permutation(len(whole))[: sum(settings.rows.values())]
         for number, name in enumerate(names):
             yield name, whole.take(chosen[number :: len(names)])
         return
     for name in names:
         part = _read(settings.data[name], plan)
-        yield name, part.take(rng.permutation(len(part))[:per_party])
+        yield name, part.take(rng.permutation(len(part))[: settings.rows[name]])
 
 
 def _read(file: str, plan: Plan) -> Records:

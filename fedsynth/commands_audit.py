@@ -47,7 +47,9 @@ def audit(
         list[str],
         typer.Option(help="One FILE of real rows for all parties together, or NAME=FILE for each party."),
     ],
-    rows: Annotated[int, typer.Option(min=10, help="Real rows in every run, all parties together.")] = 900,
+    rows: Annotated[
+        int, typer.Option(min=10, help="Real rows in every run, all parties together, or as many as there are.")
+    ] = 900,
     canaries: Annotated[int, typer.Option(min=10, help="Unusual rows that are planted or not, by a coin each.")] = 100,
     trials: Annotated[
         int, typer.Option(min=4, help="Runs of the plan, and of ten times its ε; half are shadows.")
@@ -82,11 +84,15 @@ def audit(
     from synth.audit.game import attacked
 
     content = read_plan_content(plan)
-    claimed = _claim(parse_plan(content), trials, control_trials, canaries)
+    parsed = parse_plan(content)
+    claimed = _claim(parsed, trials, control_trials, canaries)
+    files = _files(data, parsed)
+    used = runs.rows_to_use(parsed, files, rows)
+    _say_if_fewer(used, rows)
     wanted = runs.Settings(
         plan=json.loads(json.dumps(content, default=str)),
-        data=_files(data, parse_plan(content)),
-        rows=rows,
+        data=files,
+        rows=used,
         canaries=canaries,
         trials=trials,
         control_trials=control_trials,
@@ -106,6 +112,13 @@ def audit(
         Console().print(_table(report))
         Console().print(report["verdict"], markup=False, highlight=False)
     _conclude(report)
+
+
+def _say_if_fewer(used: dict[str, int], asked: int) -> None:
+    """A remainder that the parties could not share evenly is not worth a word."""
+    total = sum(used.values())
+    if total < asked - asked % len(used):
+        Console(stderr=True).print(f"--data holds fewer than --rows {asked} to share out: every run uses {total} rows.")
 
 
 def _carry_out(settings: Settings, folder: Folder, jobs: int) -> None:

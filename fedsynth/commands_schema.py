@@ -12,7 +12,8 @@ from rich.console import Console
 
 from fed_node.source import read_table_as_text
 from fedsynth.documents import read_plan, read_schema, write_yaml
-from fedsynth.draft import draft_schema
+from fedsynth.draft import draft_schema, left_out
+from synth.archive import write_durably
 from synth.plan import Plan, parse_schema
 from synth.schema import Schema
 
@@ -40,16 +41,20 @@ def draft(
 ) -> None:
     """Propose a schema from a local FILE. The proposal must be reviewed: a schema is public.
 
-    Exit codes: 0 proposed, 2 the file cannot be read or no schema describes it.
+    Exit codes: 0 proposed, 2 the file cannot be read or no schema describes it, 5 --out cannot be written.
     """
     content = draft_schema(read_table_as_text(file), target)
     parse_schema(content)
-    text = "".join(f"# {line}\n" for line in _wrapped(WARNING)) + write_yaml(content)
+    remarks = [WARNING, *_omissions(left_out(content))]
+    text = "".join(f"# {line}\n" for remark in remarks for line in _wrapped(remark)) + write_yaml(content)
     if out is None:
         typer.echo(text, nl=False)
     else:
-        out.write_text(text, encoding="utf-8")
-    Console(stderr=True).print(f"[bold yellow]Review before sharing.[/] {WARNING}")
+        write_durably(out, text.encode())
+    console = Console(stderr=True)
+    console.print("[bold yellow]Review before sharing.[/]")
+    for remark in remarks:
+        console.print(remark, markup=False, highlight=False)
 
 
 @app.command()
@@ -77,6 +82,16 @@ def export(which: Annotated[Document, typer.Argument(help="Which document to des
     """
     model = Schema if which is Document.schema else Plan
     typer.echo(json.dumps(model.model_json_schema(by_alias=True), indent=2))
+
+
+def _omissions(identifiers: list[str]) -> list[str]:
+    """What the draft leaves out, in words; names quoted by `repr`, since a comment must not break into two lines."""
+    if not identifiers:
+        return []
+    return [
+        f"LEFT OUT, taken for identifiers and so never synthesized nor compared: {', '.join(map(repr, identifiers))}. "
+        "Where one is a measurement or a label, declare its kind, with its bounds or categories."
+    ]
 
 
 def _wrapped(text: str) -> list[str]:

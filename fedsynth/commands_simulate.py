@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.panel import Panel
 
+from aggregator.publish import WITHHELD
 from fed_node.settings import LOG
 from fedsynth import simulate as simulation
 from fedsynth.documents import read_plan_content
@@ -54,7 +55,7 @@ def simulate(
 
     Examples:
 
-      fedsynth simulate examples/adult.yaml --data examples/adult.csv.gz --partition iid --parties 3
+      fedsynth simulate examples/adult.yaml --data examples/data/adult-train.csv.gz --partition iid
 
       fedsynth simulate plan.yaml --data north=north.csv --data south=south.csv --data west=west.csv
 
@@ -102,10 +103,14 @@ def sample(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="CSV or Parquet file; standard output if left out.")
     ] = None,
+    despite_gate: Annotated[
+        bool, typer.Option("--despite-gate", help="Draw from a model that its plan's gate withheld, too.")
+    ] = False,
 ) -> None:
     """Draw more rows from a finished MODEL, without asking any party and without further cost in privacy.
 
-    Exit codes: 0 drawn, 2 the model cannot be read, or a condition names what the schema does not have.
+    Exit codes: 0 drawn, 2 the model cannot be read, or a condition names what the schema does not have, 10 withheld by
+    the plan's gate.
     """
     from synth.encoding.records import Codec
     from synth.synthesizers import build
@@ -114,6 +119,8 @@ def sample(
         arrays, meta = archive.unpack(model.read_bytes(), str(model))
     except OSError as error:
         raise InputError(f"the model {model} cannot be read: {error.strerror}; give the path of a model.npz") from None
+    if not despite_gate:
+        _require_open_gate(model)
     plan = parse_plan(meta["plan"])
     synthesizer = build(plan)
     synthesizer.restore(arrays)
@@ -126,6 +133,15 @@ def sample(
         table.to_parquet(out, index=False)
     else:
         table.to_csv(out, index=False)
+
+
+def _require_open_gate(model: Path) -> None:
+    """More rows of a withheld table are withheld, too; the mark lies beside both."""
+    mark = model.parent / WITHHELD
+    if mark.exists():
+        raise Withheld(
+            f"{mark.read_text().strip()} No rows were drawn from {model}; `--despite-gate` draws them all the same."
+        )
 
 
 def in_words(claim: Claim) -> str:

@@ -19,8 +19,12 @@ def read_document(path: Path) -> Any:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"there is no file {path}; check the path") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder; give the path of a YAML or JSON file in it") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8 text; save it as UTF-8, or check that it is the right file") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}; check the path and its permissions") from None
     except yaml.YAMLError as error:
         raise InputError(f"{path} is not valid YAML or JSON: {' '.join(str(error).split())}") from None
 

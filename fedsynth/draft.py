@@ -2,6 +2,16 @@
 
 The draft widens numeric bounds to round numbers and lists every label it saw, because it cannot know your code book.
 The person who signs the schema must: replace bounds by what is *possible*, labels by what is *defined*.
+
+An identifier is never synthesized and never compared, so a column is drafted as one only on good grounds, and
+`left_out` names those columns to whoever shows the draft:
+
+- numbers with fractions and dates are measurements, however distinct;
+- whole numbers that never repeat are keys if chance would have repeated some, being so many in so narrow a range
+  (row numbers), or if all have the same eight or more digits (record numbers); an income is neither;
+- text of more than 64 different values is a key or free text.
+
+Bounds are those of the numbers that a schema can hold; infinite and longer ones are told when the table is read.
 """
 
 from __future__ import annotations
@@ -10,59 +20,96 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-MOST_CATEGORIES = 64  # beyond that a text column is probably free text or an identifier
-FEW_WHOLE_NUMBERS = 2
+from synth.encoding.scales import EXACT
+from synth.errors import InputError
+
+MOST_CATEGORIES = 64
+FEW_VALUES = 2  # so few numbers or dates are labels
+LARGEST = 9e15  # the last number of one significant digit that a float64 still tells from its neighbours
+MOST_DECIMALS = 12  # that a schema allows
+KEY_DIGITS = 8  # whole numbers of at least so many digits, all as long, are record numbers
+REPEATS_BY_CHANCE = 10  # so many repeats expected, and none seen: somebody saw to it that there are none
 
 
 def draft_schema(table: pd.DataFrame, target: str | None) -> dict[str, Any]:
     """Schema content for `table`, whose cells are text."""
-    columns = {str(name): _draft_column(table[name]) for name in table.columns}
+    columns = {str(name): _draft_column(str(name), table[name]) for name in table.columns}
     content: dict[str, Any] = {"columns": columns}
     if target is not None:
         content["target"] = target
     return content
 
 
-def _draft_column(cells: pd.Series) -> dict[str, Any]:
+def left_out(content: dict[str, Any]) -> list[str]:
+    """The columns that a draft takes for identifiers."""
+    return [name for name, column in content["columns"].items() if column["kind"] == "identifier"]
+
+
+def _draft_column(name: str, cells: pd.Series) -> dict[str, Any]:
     text = cells.astype("string").str.strip()
     empty = text.isna() | text.isin(["", "NA", "NaN", "null"])
-    values = text[~empty]
-    column = _draft_kind(values)
+    column = _draft_kind(name, text[~empty])
     return column | ({"missing": True} if empty.any() else {})
 
 
-def _draft_kind(values: pd.Series) -> dict[str, Any]:
-    numbers = pd.to_numeric(values, errors="coerce")
+def _draft_kind(name: str, values: pd.Series) -> dict[str, Any]:
     distinct = sorted(values.unique().tolist())
-    if len(distinct) == len(values) > MOST_CATEGORIES:
-        return {"kind": "identifier", "description": "Every value occurs once: an identifier? It will never leave."}
-    if numbers.notna().all() and len(distinct) > FEW_WHOLE_NUMBERS:
-        return _draft_number(values, numbers)
-    if len(distinct) > FEW_WHOLE_NUMBERS and pd.to_datetime(values, errors="coerce", format="%Y-%m-%d").notna().all():
-        return {"kind": "datetime", "min": min(distinct), "max": max(distinct)}
+    if len(distinct) > FEW_VALUES:
+        numbers = pd.Series(pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
+        if numbers.notna().all():
+            return _draft_number(name, values, numbers)
+        if pd.to_datetime(values, errors="coerce", format="%Y-%m-%d").notna().all():
+            return {"kind": "datetime", "min": min(distinct), "max": max(distinct)}
     if len(distinct) > MOST_CATEGORIES:
-        return {"kind": "identifier", "description": f"{len(distinct)} different texts: free text or an identifier?"}
+        once = len(distinct) == len(values)
+        return _identifier("Every text occurs once" if once else f"{len(distinct)} different texts, perhaps free text")
     return {"kind": "categorical", "categories": distinct or ["none"]}
 
 
-def _draft_number(values: pd.Series, numbers: pd.Series) -> dict[str, Any]:
-    low, high = float(numbers.min()), float(numbers.max())
-    if (numbers == numbers.round()).all():
-        return {"kind": "integer", "min": int(_rounder(low, math.floor)), "max": int(_rounder(high, math.ceil))}
-    decimals = int(values.str.extract(r"\.(\d+)$")[0].str.len().max())
-    return {
-        "kind": "continuous",
-        "min": _rounder(low, math.floor),
-        "max": _rounder(high, math.ceil),
-        "decimals": min(decimals, 12),
-    }
+def _draft_number(name: str, values: pd.Series, numbers: pd.Series) -> dict[str, Any]:
+    held = numbers[numbers.abs() <= LARGEST]
+    if held.empty:
+        return _identifier("Numbers of more than 15 digits")
+    low, high = _rounder(held.min(), math.floor), _rounder(held.max(), math.ceil)
+    if (held == held.round()).all():
+        if _are_keys(held):
+            return _identifier("Whole numbers that never repeat, one after another or as long as a record number")
+        return {"kind": "integer", "min": int(low), "max": int(high)}
+    if low == high:
+        raise InputError(
+            f"column '{name}': its numbers are the same to {MOST_DECIMALS} decimals, the most a schema keeps; write "
+            "them in a smaller unit"
+        )
+    room = math.floor(math.log10(EXACT / max(abs(low), abs(high))))
+    return {"kind": "continuous", "min": low, "max": high, "decimals": min(_decimals(values), MOST_DECIMALS, room)}
+
+
+def _are_keys(whole: pd.Series) -> bool:
+    """Whether these whole numbers look made to be different (see the top of this file)."""
+    if len(whole) <= MOST_CATEGORIES or not whole.is_unique:
+        return False
+    low, high = int(whole.min()), int(whole.max())
+    repeats_expected = len(whole) ** 2 / (2 * (high - low + 1))  # if spread evenly; any other way there are more
+    return repeats_expected > REPEATS_BY_CHANCE or (low > 0 and len(str(low)) == len(str(high)) >= KEY_DIGITS)
+
+
+def _decimals(values: pd.Series) -> int:
+    """The most digits behind the point that any value has, written out: '1.9e-10' has eleven."""
+    parts = values.str.extract(r"(?:\.(\d*))?(?:[eE]([+-]?\d+))?$")
+    behind = parts[0].str.len().fillna(0).astype("int64") - pd.to_numeric(parts[1]).fillna(0).astype("int64")
+    return max(0, int(behind.max()))
+
+
+def _identifier(why: str) -> dict[str, Any]:
+    return {"kind": "identifier", "description": f"{why}: an identifier? It will never leave."}
 
 
 def _rounder(value: float, towards: Callable[[float], int]) -> float:
     """The next number with one significant digit beyond `value`: 17 → 10 or 20, 0.037 → 0.03 or 0.04."""
-    if value == 0:
+    if round(value, MOST_DECIMALS) == 0:
         return 0.0
     unit = 10.0 ** math.floor(math.log10(abs(value)))
-    return round(towards(value / unit) * unit, 12)
+    return float(round(towards(value / unit) * unit, MOST_DECIMALS))

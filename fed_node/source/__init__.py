@@ -39,6 +39,11 @@ __all__ = [
 ]
 
 FEWEST_ROWS = 2  # of one row every statistic is that row
+NO_HEADER = Problem(  # its "names" are not shown: they are probably the cells of a row
+    "(first line)",
+    "names none of the declared columns",
+    "is there a header line? If so, check the file's separator",
+)
 
 
 @dataclass(frozen=True)
@@ -104,8 +109,11 @@ def text_pieces(path: Path) -> Iterator[pd.DataFrame]:
     source = source_of(path)
     reader: Reader = CsvFile(source) if isinstance(source, CsvSource) else ParquetFile(source)
     header = reader.header()
-    if repeated := sorted({name for name in header if header.count(name) > 1}):
-        raise DataError(f"{reader.place}: the header names {', '.join(repeated)} more than once; rename the columns.")
+    if repeated := [place for place, name in enumerate(header, start=1) if header.count(name) > 1]:
+        raise DataError(  # by number: without a header line the names are somebody's cells
+            f"{reader.place}: in the header, columns {', '.join(map(str, repeated))} do not have names of their own; "
+            "is there a header line? If so, rename them."
+        )
     for piece in _pieces(reader, header):
         yield piece.astype("str").where(piece.notna(), "")
 
@@ -138,7 +146,10 @@ def _opened(source: Source, schema: Schema) -> Reader:
 
 
 def _header_report(codec: Codec, reader: Reader) -> DataReport:
-    return DataReport(reader.place, 0, tuple(codec.problems(pd.DataFrame(columns=reader.header(), dtype="str"))))
+    header = reader.header()
+    if isinstance(reader, CsvFile) and not set(header) & set(codec.schema.columns):
+        return DataReport(reader.place, 0, (NO_HEADER,))
+    return DataReport(reader.place, 0, tuple(codec.problems(pd.DataFrame(columns=header, dtype="str"))))
 
 
 def _require(report: DataReport) -> None:

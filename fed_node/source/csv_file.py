@@ -91,8 +91,8 @@ class CsvFile:
         else:
             where = self.place
         return DataError(
-            f"{where} cannot be read as {self.source.encoding} text: another encoding, or the file is cut. Set "
-            "'encoding' (for example 'latin-1'), or export the file again."
+            f"{where} cannot be read as {self.source.encoding} text: another encoding, or the file is cut. Save it "
+            "as UTF-8 or export it again; a party may set 'encoding' of its source instead (for example 'latin-1')."
         )
 
 

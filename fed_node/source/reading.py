@@ -24,7 +24,7 @@ class Reader(Protocol):
 
 def require_file(path: Path) -> None:
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
+        what = "is a folder" if path.is_dir() else "is not a file" if path.exists() else "does not exist"
         raise InputError(f"the data file {path} {what}; correct its path.")
     if path.stat().st_size == 0:
         raise InputError(f"the data file {path} is empty; it needs a header and rows.")

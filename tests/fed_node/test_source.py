@@ -130,6 +130,8 @@ def test_identifiers_are_not_handed_over(tmp_path: Path) -> None:
         (HEADER.replace("name", "sex") + ROWS, "column 'sex': occurs more than once"),
         (HEADER.replace("age", "years") + ROWS, "column 'age': is missing"),
         (HEADER.replace(",", "~") + ROWS, "check the file's separator"),
+        (ROWS, "'(first line)': names none of the declared columns; is there a header line?"),
+        (ROWS.replace(",", "~"), "is there a header line?"),
         (HEADER + ROWS + "x,f,1\n", "(whole rows)': do not have as many cells as the header in 1 cell(s), rows 4"),
         (HEADER + "a,b,f,1,2,2021-01-01,True\n" + ROWS, "rows 2;"),
         (
@@ -139,6 +141,7 @@ def test_identifiers_are_not_handed_over(tmp_path: Path) -> None:
         (HEADER + ROWS + f"x,{SECRET},1,1,2021-01-01,True\n", "column 'sex': undeclared labels in 1 cell(s), rows 4"),
         ((HEADER + ROWS).encode() + b"x,\xff,1,1,2021-01-01,True\n", "row 4 of the file"),
         (b"n\xe4me,sex\n", "another encoding"),
+        (b"n\xe4me,sex\n", "Save it as UTF-8 or export it again; a party may set 'encoding' of its source"),
         (gzip.compress((HEADER + ROWS).encode(), mtime=0)[:-12], "cut"),
     ],
 )
@@ -159,6 +162,7 @@ def test_what_is_wrong_with_a_parquet_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     assert "does not exist" in refused(path)
     assert "is a folder" in refused(tmp_path)
+    assert "is not a file" in refused(Path("/dev/null"))
     write(path, HEADER + ROWS)
     assert "cannot be read as Parquet" in refused(path)
     TYPED.to_parquet(path)
@@ -217,8 +221,10 @@ def test_a_report_of_data_that_fit(tmp_path: Path) -> None:
 
 
 def test_repeated_columns_cannot_be_drafted_from(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="a more than once"):
-        read_table_as_text(write(tmp_path / "rows.csv", "a,a\n1,2\n3,4\n"))
+    """They are told by number: without a header line, the names would be somebody's cells."""
+    with pytest.raises(DataError, match=r"columns 1, 3 do not have names of their own; is there a header") as refused:
+        read_table_as_text(write(tmp_path / "rows.csv", f"{SECRET},f,{SECRET}\n1,2,3\n4,5,6\n"))
+    assert SECRET not in str(refused.value)
 
 
 LABELS = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00"), min_size=1, max_size=6)

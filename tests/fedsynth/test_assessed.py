@@ -127,6 +127,19 @@ def test_fetch_hands_out_a_withheld_table_only_if_told_to(
     assert everything >= PAPERS | {"synthetic.csv", "model.npz"}
 
 
+def test_no_rows_are_drawn_from_a_withheld_model_unless_told_to(withheld: Path) -> None:
+    arguments = ["sample", str(withheld / "model.npz"), "--rows", "5"]
+    refused = CliRunner().invoke(app, arguments)
+    assert isinstance(refused.exception, Withheld)
+    assert refused.exception.exit_code == 10
+    assert "minimum_auroc 1" in str(refused.exception)
+    assert "--despite-gate" in str(refused.exception)
+    assert refused.stdout == ""
+    drawn = CliRunner().invoke(app, [*arguments, "--despite-gate"])
+    assert drawn.exit_code == 0
+    assert len(drawn.stdout.splitlines()) == 6
+
+
 def test_status_and_metrics_say_that_a_table_is_withheld(tmp_path: Path) -> None:
     plan = Plan.model_validate(content_with({"minimum_auroc": 1.0}))
     folder = RunFolder.of(tmp_path, plan)

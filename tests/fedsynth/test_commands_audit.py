@@ -100,6 +100,63 @@ def test_results_are_kept_and_other_audits_kept_out(tmp_path: Path, made_up_runs
     assert isinstance(audit(arguments, tmp_path, "--rows", "50").exception, InputError)
 
 
+@pytest.mark.parametrize("content", ["", "patient,age\n", "no,header,here\n1,2,3\n4,5,6\n"])
+def test_data_that_cannot_be_read_leave_nothing_behind(
+    tmp_path: Path, made_up_runs: dict[str, float], content: str
+) -> None:
+    arguments = files(tmp_path)
+    good = (tmp_path / "rows.csv").read_text()
+    (tmp_path / "rows.csv").write_text(content)
+    assert isinstance(audit(arguments, tmp_path).exception, InputError)
+    assert not (tmp_path / "audit").exists()
+    (tmp_path / "rows.csv").write_text(good)
+    assert audit(arguments, tmp_path, "--trials", "10").exit_code == 0
+
+
+def test_rows_that_are_not_there_are_said_and_not_recorded(tmp_path: Path, made_up_runs: dict[str, float]) -> None:
+    plan, _, rows = files(tmp_path)
+    table(10).to_csv(tmp_path / "few.csv", index=False)
+    assert "every run uses" not in audit([plan, "--data", rows], tmp_path, "--rows", "61").stderr
+    one = audit([plan, "--data", rows], tmp_path, "--rows", "99999", "--out", str(tmp_path / "one"))
+    assert "every run uses 120 rows" in one.stderr
+    recorded = json.loads((tmp_path / "one" / "settings.json").read_text())["rows"]
+    assert recorded == {"party-1": 60, "party-2": 60}
+    each = ["--data", f"party-1={rows}", "--data", f"party-2={tmp_path / 'few.csv'}"]
+    uneven = audit([plan, *each], tmp_path, "--rows", "100", "--out", str(tmp_path / "each"))
+    assert "every run uses 60 rows" in uneven.stderr
+    text = (tmp_path / "each" / "settings.json").read_text()
+    assert {name: len(part) for name, part in audit_run.world_of(text).rows.items()} == {"party-1": 50, "party-2": 10}
+
+
+def test_every_party_needs_a_row(tmp_path: Path) -> None:
+    crowd = plan_content(QUICK, parties=12, rows=60, privacy={"epsilon": 0.5, "delta": 1e-5})["parties"]
+    found = audit(files(tmp_path, parties=crowd), tmp_path, "--rows", "11")
+    assert "without a row" in str(found.exception)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"rows": 3}', b"\xff"])
+def test_damaged_settings_are_said(tmp_path: Path, made_up_runs: dict[str, float], content: bytes) -> None:
+    arguments = files(tmp_path)
+    audit(arguments, tmp_path)
+    (tmp_path / "audit" / "settings.json").write_bytes(content)
+    found = audit(arguments, tmp_path).exception
+    assert isinstance(found, InputError)
+    assert "settings.json is damaged" in str(found)
+    assert "another --out" in str(found)
+
+
+def test_a_damaged_result_is_to_be_deleted_and_is_made_again(tmp_path: Path, made_up_runs: dict[str, float]) -> None:
+    arguments = files(tmp_path)
+    audit(arguments, tmp_path)
+    damaged = Folder(tmp_path / "audit").trial(CLAIM, 3)
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    found = audit(arguments, tmp_path).exception
+    assert isinstance(found, InputError)
+    assert f"{damaged} is damaged; delete it" in str(found)
+    damaged.unlink()
+    assert audit(arguments, tmp_path).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -18,6 +20,7 @@ def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
         yield from commands(child, (*path, name))
 
 
+ROOT = Path(__file__).resolve().parents[2]
 ALL = dict(commands(get_command(app)))
 LEAVES = [path for path, command in ALL.items() if not hasattr(command, "commands")]
 
@@ -42,3 +45,10 @@ def test_it_is_printed() -> None:
 def test_every_command_that_can_fail_names_its_exit_codes(path: tuple[str, ...]) -> None:
     if path != ("version",):
         assert "Exit codes:" in (ALL[path].help or "")
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_every_example_file_that_a_help_names_exists(path: tuple[str, ...]) -> None:
+    helps = [ALL[path].help, *(getattr(parameter, "help", None) for parameter in ALL[path].params)]
+    for named in re.findall(r"examples/[\w./-]*\w", " ".join(filter(None, helps))):
+        assert (ROOT / named).exists(), f"`fedsynth {' '.join(path)} --help` names {named}, which does not exist"

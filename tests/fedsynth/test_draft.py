@@ -1,0 +1,107 @@
+"""A drafted schema keeps what can be compared, holds on the table it was drafted from, and says what it leaves out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from fedsynth.cli import app
+from fedsynth.draft import draft_schema, left_out
+from synth.encoding.records import Codec
+from synth.errors import InputError, OutputError
+from synth.plan import parse_schema
+
+ROWS = 300
+RNG = np.random.default_rng(1)
+
+
+def drafted(cells: Any) -> dict[str, Any]:
+    """The drafted column, after the table has been read with it."""
+    table = pd.DataFrame({"x": pd.Series(cells).astype(str), "sex": ["f", "m"] * (len(cells) // 2)})
+    content = draft_schema(table, None)
+    assert Codec(parse_schema(content)).problems(table) == []
+    column: dict[str, Any] = content["columns"]["x"]
+    return column
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        pytest.param(RNG.normal(70, 10, ROWS), "continuous", id="weights"),
+        pytest.param(RNG.normal(5e5, 1e5, ROWS), "continuous", id="large numbers of many decimals"),
+        pytest.param(RNG.choice(75_000, ROWS, replace=False) + 20_000, "integer", id="incomes"),
+        pytest.param(RNG.integers(0, 90, ROWS), "integer", id="ages"),
+        pytest.param(RNG.permutation(ROWS) + 1, "identifier", id="row numbers"),
+        pytest.param(np.arange(ROWS) + 0.0, "identifier", id="row numbers written as reals"),
+        pytest.param(RNG.choice(3000, ROWS, replace=False), "identifier", id="row numbers with gaps"),
+        pytest.param(RNG.choice(10**8, ROWS, replace=False) + 10**8, "identifier", id="record numbers"),
+        pytest.param([10**19 + n for n in range(ROWS)], "identifier", id="keys longer than a number holds"),
+        pytest.param(
+            pd.date_range("1950-01-01", periods=ROWS, freq="17D").strftime("%Y-%m-%d"), "datetime", id="dates of birth"
+        ),
+        pytest.param([f"p{n}" for n in range(ROWS)], "identifier", id="names"),
+        pytest.param([f"p{n % 65}" for n in range(ROWS)], "identifier", id="free text"),
+        pytest.param([f"p{n % 9}" for n in range(ROWS)], "categorical", id="labels"),
+        pytest.param(["0.5", "0.25"] * ROWS, "categorical", id="two numbers"),
+    ],
+)
+def test_kinds(cells: Any, kind: str) -> None:
+    assert drafted(cells)["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimals"),
+    [
+        (["-1.9e-10", "2.0e-10", "3.5e-10", "4e-10"], 11),
+        (["1.25", "1e-3", "7", "7"], 3),
+        (["0.5", "1.5E2", "2.25e+1", "3."], 1),
+        (["0.5", "4.9e-324", "0.25", "-0.25"], 12),
+        (["123456.123456789012", "0.5", "1", "2"], 10),
+    ],
+)
+def test_decimals_are_those_of_the_numbers_written_out(cells: list[str], decimals: int) -> None:
+    assert drafted(cells)["decimals"] == decimals
+
+
+@pytest.mark.parametrize("cell", ["inf", "-inf", "1e999", "1.7e308", "9" * 26])
+@pytest.mark.parametrize("others", [["1.5", "2.5", "3.5"], ["15", "25", "35"]])
+def test_numbers_that_no_schema_holds_do_not_bound_it(cell: str, others: list[str]) -> None:
+    table = pd.DataFrame({"x": [*others, cell]})
+    schema = parse_schema(draft_schema(table, None))
+    (problem,) = Codec(schema).problems(table)
+    assert problem.rows == (5,)
+
+
+def test_numbers_too_close_for_any_schema_are_refused() -> None:
+    with pytest.raises(InputError, match=r"column 'x': .* smaller unit"):
+        draft_schema(pd.DataFrame({"x": ["1e-20", "2e-20", "3e-20"]}), None)
+
+
+def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+    strange = "p\u2028kind: [bold]"  # YAML would begin a new line in it
+    table = pd.DataFrame({strange: [f"p{n}" for n in range(ROWS)], "weight": RNG.normal(70, 10, ROWS)})
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    found = CliRunner().invoke(app, ["schema", "draft", str(tmp_path / "rows.csv")], env={"COLUMNS": "500"})
+    assert found.exit_code == 0, found.output
+    for shown in (found.stderr, found.stdout.partition("columns:")[0]):
+        assert "LEFT OUT" in shown
+        assert repr(strange) in shown
+        assert "weight" not in shown
+    content = yaml.safe_load(found.stdout)
+    assert left_out(content) == [strange]
+    assert content["columns"]["weight"]["kind"] == "continuous"
+    table[["weight"]].to_csv(tmp_path / "rows.csv", index=False)
+    assert "LEFT OUT" not in CliRunner().invoke(app, ["schema", "draft", str(tmp_path / "rows.csv")]).output
+
+
+def test_a_draft_that_cannot_be_written(tmp_path: Path) -> None:
+    pd.DataFrame({"weight": RNG.normal(70, 10, ROWS)}).to_csv(tmp_path / "rows.csv", index=False)
+    below = tmp_path / "rows.csv" / "schema.yaml"
+    found = CliRunner().invoke(app, ["schema", "draft", str(tmp_path / "rows.csv"), "-o", str(below)])
+    assert isinstance(found.exception, OutputError)
