@@ -18,6 +18,14 @@ from synth.schema import Schema
 
 DELTA = 1e-5
 SEED = 0
+# The same for everybody. glibc is told to keep large blocks: else it gives each back to the kernel and faults it in
+# again, which made DPCTGAN's gradients by the row two and a half times slower.
+SURROUNDINGS = {
+    "OMP_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+    "MALLOC_MMAP_THRESHOLD_": str(2**32),
+    "MALLOC_TRIM_THRESHOLD_": str(2**33),
+}
 
 
 @dataclass(frozen=True)
@@ -56,8 +64,9 @@ def _measured(command: list[str], output: int, log: Path, limit_seconds: int) ->
         resource.setrlimit(resource.RLIMIT_CPU, (limit_seconds, limit_seconds + 5))
 
     start = time.perf_counter()
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
-    process = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT, env=environment, preexec_fn=limited)
+    process = subprocess.Popen(
+        command, stdout=output, stderr=output, cwd=ROOT, env={**os.environ, **SURROUNDINGS}, preexec_fn=limited
+    )
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)  # or Popen would wait for it again
     cpu = used.ru_utime + used.ru_stime

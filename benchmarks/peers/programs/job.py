@@ -17,6 +17,8 @@ import numpy as np
 import pandas as pd
 
 CELLS = 32
+AIM_MODEL_MB = 8
+"""AIM keeps choosing pairs while its model stays below this. The packages' 80 MB are many hours on two cores."""
 
 
 @dataclass(frozen=True)

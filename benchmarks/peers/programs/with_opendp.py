@@ -10,7 +10,7 @@ import opendp.extras.mbi._mst as mst
 import opendp.prelude as dp
 import polars as pl
 
-from benchmarks.peers.programs.job import cuts, read_job
+from benchmarks.peers.programs.job import AIM_MODEL_MB, cuts, read_job
 
 dp.enable_features("contrib")
 mst.prior = lambda share: share * (1.0 - 1e-12)
@@ -35,7 +35,7 @@ table = (
     .contingency_table(
         keys=job.discrete,
         cuts={name: [low - 1, *cuts(low, high), high] for name, (low, high) in job.numeric.items()},
-        algorithm={"mst": dp.mbi.MST, "aim": dp.mbi.AIM}[job.method](),
+        algorithm=dp.mbi.MST() if job.method == "mst" else dp.mbi.AIM(queries=2, max_size=AIM_MODEL_MB),
     )
     .release()
 )

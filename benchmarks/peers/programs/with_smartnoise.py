@@ -18,7 +18,7 @@ from snsynth.transform import (
     TableTransformer,
 )
 
-from benchmarks.peers.programs.job import Job, cuts, from_cells, read_job, to_cells
+from benchmarks.peers.programs.job import AIM_MODEL_MB, Job, cuts, from_cells, read_job, to_cells
 
 
 def main(job: Job) -> None:
@@ -35,7 +35,8 @@ def by_cells(job: Job) -> pd.DataFrame:
     labels = {n: job.discrete.get(n) or list(range(len(cuts(*job.numeric[n])) + 1)) for n in job.columns}
     transformer = TableTransformer([LabelTransformer(nullable=False) for _ in job.columns])
     transformer.fit(declared(labels), epsilon=0.0)
-    model = Synthesizer.create(job.method, epsilon=job.epsilon, delta=job.delta)
+    limits = {"max_model_size": AIM_MODEL_MB} if job.method == "aim" else {}
+    model = Synthesizer.create(job.method, epsilon=job.epsilon, delta=job.delta, verbose=True, **limits)
     model.fit(rows, transformer=transformer)
     made = pd.DataFrame(model.sample(len(rows)), columns=list(job.columns))
     rng = np.random.default_rng(job.seed)
@@ -55,7 +56,7 @@ def by_networks(job: Job) -> pd.DataFrame:
             made.append(ChainTransformer([LabelTransformer(nullable=False), OneHotEncoder()]))
     transformer = TableTransformer(made)
     transformer.fit(declared({n: job.discrete.get(n) or list(job.numeric[n]) for n in job.columns}), epsilon=0.0)
-    model = Synthesizer.create("dpctgan", epsilon=job.epsilon, delta=job.delta, cuda=False, verbose=False)
+    model = Synthesizer.create("dpctgan", epsilon=job.epsilon, delta=job.delta, cuda=False, verbose=True)
     model.fit(rows, transformer=transformer)
     return pd.DataFrame(model.sample(len(rows)), columns=list(job.columns))
 
