@@ -18,7 +18,7 @@ import pandas as pd
 
 CELLS = 32
 AIM_MODEL_MB = 8
-"""AIM keeps choosing pairs while its model stays below this. The packages' 80 MB are many hours on two cores."""
+"""AIM keeps choosing pairs while its model stays below this; with the packages' 80 it runs for many hours."""
 
 
 @dataclass(frozen=True)
