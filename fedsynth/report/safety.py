@@ -32,8 +32,8 @@ def safety(evaluation: Evaluation) -> Markup:
         paragraph(
             "Each attack was carried out. Its success about people whose rows were in the data is compared with its "
             "success about strangers, whose rows were not: what works on both is general knowledge, not a leak. Lines "
-            "are 95 % intervals. An attack is marked only if an exact test says that chance does not explain it. Attacks "
-            "that fail do not prove safety; differential privacy does (see the certificate)."
+            "are 95 % intervals. An attack is marked only if an exact test says that chance does not explain it. "
+            "Attacks that fail do not prove safety; differential privacy does (see the certificate)."
         ),
         None if evaluation.rows_holdout else _no_control(),
         legend(real="expected without a leak", synthetic="attack on people in the data", other="blind guessing"),
