@@ -19,7 +19,7 @@ from synth.schema import Schema
 DELTA = 1e-5
 SEED = 0
 # The same for everybody. glibc is told to keep large blocks: else it gives each back to the kernel and faults it in
-# again, which made DPCTGAN's gradients by the row two and a half times slower.
+# again, which slows DPCTGAN's gradients by the row most of all.
 SURROUNDINGS = {
     "OMP_NUM_THREADS": "1",
     "JAX_PLATFORMS": "cpu",
