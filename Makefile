@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -44,30 +44,16 @@ check: setup  ## Style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench-ctgan: setup  ## Adult, 3 parties, ε = 3: quality of `ctgan`
-	$(BIN)/python -m benchmarks.ctgan
-bench-dpsgd: setup  ## Cost of a private step over a plain one
-	$(BIN)/python -m benchmarks.dpsgd
-bench-secure-sum: setup  ## Masked and encrypted sums beside Flower's SecAgg+
-	$(BIN)/python -m benchmarks.secure_sum
-bench-party: setup  ## Ledger, worker and loading at one party
-	$(BIN)/python -m benchmarks.party
-bench-marginals: setup  ## Adult, credit default, obesity: quality of `marginals`
-	$(BIN)/python -m benchmarks.marginals
-bench-bayes: setup  ## Adult, 3 parties: quality of `bayes`, private and as published
-	$(BIN)/python -m benchmarks.bayes
-
-bench-evaluate: setup  ## Time and memory of a full evaluation, and whether it can tell good from bad
-	$(BIN)/python -m benchmarks.evaluate
-bench-peers: setup  ## Other makers of synthetic tables beside ours (hours; goes on where it stopped)
-	$(BIN)/python -m benchmarks.peers
-
-crosscheck-metrics: setup  ## Our metrics beside sdmetrics and anonymeter, each in its own environment
-	$(BIN)/python -m benchmarks.crosscheck
+# Every benchmark is one module of benchmarks/, and its last words are the figures: `make bench-ctgan` and so on.
+bench-%: setup  ## One benchmark: adversary ctgan dpsgd secure-sum party marginals bayes evaluate peers (hours)
+	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-cluster: setup  ## What a federation in a cluster costs beside the computing (images as for test-kind)
 	@[ -n "$(KUBECONFIG)" ] || $(MAKE) images TAG=dev
 	$(BIN)/python -m benchmarks.cluster
+
+crosscheck-metrics: setup  ## Our metrics beside sdmetrics and anonymeter, each in its own environment
+	$(BIN)/python -m benchmarks.crosscheck
 
 TAG ?= 0.1.0
 TORCH_INDEX ?=
@@ -86,4 +72,4 @@ test-kind: setup  ## A real federation on kind, or on the cluster of KUBECONFIG 
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup postgresql chromium report-shots demo test check bench-ctgan bench-dpsgd bench-secure-sum bench-party bench-marginals bench-bayes bench-evaluate bench-peers crosscheck-metrics bench-cluster images test-kind clean
+.PHONY: help setup postgresql chromium report-shots demo test check crosscheck-metrics bench-cluster images test-kind clean
