@@ -9,6 +9,7 @@ import pytest
 from typer.main import get_command
 
 from fedsynth.cli import app
+from fedsynth.plan_reference import reference
 from synth.synthesizers import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,3 +74,8 @@ def test_no_path_of_one_machine_is_in_the_repository() -> None:
     ]
     for path in tracked:
         assert not re.search(r"(?<![\w.)}\]])/(work|farm|root)/", path.read_text()), path
+
+
+def test_the_plan_reference_is_what_the_models_say() -> None:
+    """`python -m fedsynth.plan_reference > docs/plan-reference.md` brings it up to date."""
+    assert (ROOT / "docs" / "plan-reference.md").read_text() == reference()
