@@ -1,6 +1,6 @@
 """docs/plan-reference.md, generated from the models themselves, so that no key is missing and no default is stale.
 
-    python -m fedsynth.plan_reference > docs/plan-reference.md      (a test compares the two)
+python -m fedsynth.plan_reference > docs/plan-reference.md      (a test compares the two)
 """
 
 from __future__ import annotations
