@@ -25,11 +25,11 @@ from synth import VERSION, wire
 from synth.certificate import Statement, as_records
 from synth.encoding.records import Records
 from synth.errors import ProtocolError
-from synth.inquiries import inquiries, whole_cost
 from synth.interface import Answer, Ask
 from synth.participation import spans_of
 from synth.plan import Plan
 from synth.privacy.noise import NoiseSource, seeded_source
+from synth.programme import inquiries, whole_cost
 from synth.wire import Envelope
 
 log = logging.getLogger("fed_node")

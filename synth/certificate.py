@@ -142,14 +142,10 @@ def noise_in_words(plan: Plan) -> str:
         f"Counts: each of {len(plan.parties)} parties added 1/{plan.noisy_parties} of the noise variance, so the "
         f"promise holds if at most {plan.secure_sum.colluders} of them pool what they know with the aggregator"
         + (f" and at most {dropouts} are lost" if dropouts else "")
-        + ". Model updates: every party added all the noise itself."
+        + "."
+        + (" Model updates: every party added all the noise itself." if plan.family.answers == "updates" else "")
     )
 
 
 def sampling_in_words(plan: Plan) -> str:
-    rate = getattr(plan.synthesizer, "sample_rate", None)
-    if rate is None:
-        return "No row sampling: every release uses all rows once."
-    if plan.profile == "faithful":
-        return "Training-by-sampling as published: the accountant's assumption of Poisson sampling does not hold."
-    return f"Poisson: every row joins every training step independently with probability {rate:g}."
+    return plan.family.sampling.in_words()

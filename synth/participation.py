@@ -16,6 +16,7 @@ from pydantic import Field
 from synth.budget import share_of
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event
+from synth.programme import programme
 from synth.schema import Strict
 
 Span = tuple[int, int]  # first and last of neighbouring asks
@@ -24,7 +25,7 @@ Span = tuple[int, int]  # first and last of neighbouring asks
 class Participation(Strict):
     """Neighbouring asks whose sums were formed alike."""
 
-    phase: str = Field(description="What they were about: statistics, training or assessment.")
+    phase: str = Field(description="What they were about: a phase of the plan's programme.")
     first: int = Field(ge=0, description="The first of them, counted over the whole run from 0.")
     last: int = Field(ge=0, description="The last of them.")
     parties: list[str] = Field(description="Whose answers are in these sums.")
@@ -94,7 +95,7 @@ def against_plan(
     spans: Sequence[Participation], absent: Sequence[Absent], stated: Iterable[str], plan: Plan
 ) -> str | None:
     """Where the plan says otherwise; None: nowhere."""
-    expected = [phase for phase, count in plan.planned_asks.items() for _ in range(count)]
+    expected = [step.phase for step in programme(plan)]
     found = [span.phase for span in spans for _ in range(span.first, span.last + 1)]
     if found != expected or [span.first for span in spans[1:]] != [span.last + 1 for span in spans[:-1]]:
         return "the sums are not those of the plan's asks, each once and in order"

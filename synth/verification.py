@@ -28,9 +28,9 @@ from synth.certificate import (
     sampling_in_words,
 )
 from synth.errors import PrivacyError
-from synth.inquiries import whole_cost
 from synth.participation import Absent
 from synth.plan import Plan
+from synth.programme import whole_cost
 
 AGGREGATOR = "aggregator"  # its name among pinned keys
 TOLERANCE = 1e-6  # relative, between two composings of the same events
