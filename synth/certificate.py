@@ -10,7 +10,7 @@ import json
 import math
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from synth.assessment.record import AssessmentRecord
 from synth.participation import Absent, Participation
@@ -42,6 +42,12 @@ class Statement(Strict):
     asks: list[tuple[int, int]] = Field(
         [], description="The asks that were charged, as first and last of neighbouring ones, counted from 0."
     )
+    asked: str | None = Field(
+        None, description="Digest over the numbers and contents of these asks; alike at parties that were asked alike."
+    )
+    opened: dict[int, str] = Field(
+        {}, description="Digests of the sums that the party opened itself, by the number of their ask."
+    )
     ledger_head: str = Field(description="Hash of the party's last ledger entry: pins the ledger's whole history.")
     seeded: bool = Field(description="True if randomness was fixed by a seed: then the noise protects nobody.")
 
@@ -55,6 +61,14 @@ class SignedStatement(Strict):
     @property
     def statement(self) -> Statement:
         return Statement.model_validate_json(self.text)
+
+
+def read(signed: SignedStatement) -> Statement | None:
+    """The statement; None if it cannot be read as one."""
+    try:
+        return signed.statement
+    except ValidationError:
+        return None
 
 
 class Claim(Strict):

@@ -29,7 +29,8 @@ from synth.plan import Plan
 from synth.privacy.accounting import compose
 from synth.privacy.events import CountNoise
 from synth.programme import inquiries, whole_cost
-from synth.verification import Evidence, Finding, check_certificate, promise
+from synth.promise import promise
+from synth.verification import Evidence, Finding, check_certificate
 from synth.wire import Envelope
 from tests.fed_node.two_parties import ROWS, make_homes
 from tests.small import plan_of
