@@ -144,7 +144,7 @@ def plain_answers(epoch: Epoch, moment: Round, purpose: str, replies: Mapping[st
     return answers
 
 
-def added(answers: Mapping[str, Answer]) -> Answer:
+def plain_total(answers: Mapping[str, Answer]) -> Answer:
     """The sum of plain answers."""
     layouts = {Layout.of(answer) for answer in answers.values()}
     if len(layouts) != 1:

@@ -19,7 +19,7 @@ from synth.errors import ProtocolError
 from synth.fields import as_array, as_arrays, blob, blobs, number, text
 from synth.interface import Scalar
 from synth.plan import Plan
-from synth.sums import modes
+from synth.programme import programme
 from synth.wire import Envelope
 
 log = logging.getLogger("aggregator")
@@ -67,7 +67,7 @@ class KeyAgreement:
         announcements = {party: self._announcement(party, greetings[party], epoch) for party in parties}
         content = Envelope(as_arrays("announcement", announcements), self.header | {"epoch": epoch})
         public = None
-        if "ckks" in modes(self.plan).values():
+        if "ckks" in programme(self.plan).modes:
             public = self._carry_ckks_key(parties, content)
         else:
             self.send("keys", dict.fromkeys(parties, content))

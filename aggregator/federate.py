@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from aggregator.secure_sum import SecureSum
-from synth.interface import Ask, Inquiry
+from synth.interface import Ask, Inquiry, Sum
 
 
-def federate(inquiry: Inquiry, sums: SecureSum, number: int, sequence: int, absorbed: Callable[[Ask], None]) -> None:
-    """Ask, sum, absorb, until the inquiry has nothing left to ask.
+def federate(inquiry: Inquiry, sums: SecureSum, number: int, sequence: int) -> Iterator[tuple[Ask, Sum]]:
+    """Ask, sum, absorb, until the inquiry has nothing left to ask; each ask and its sum, once it is absorbed.
 
     `number` counts this inquiry's asks (not from 0 when resuming), `sequence` those of the whole run.
     """
     while (ask := inquiry.ask(number)) is not None:
-        inquiry.absorb(sums.total(ask, sequence))
-        absorbed(ask)
+        total = sums.total(ask, sequence)
+        inquiry.absorb(total)
+        yield ask, total
         number, sequence = number + 1, sequence + 1

@@ -25,10 +25,10 @@ from synth.certificate import (
 )
 from synth.encoding.records import Codec, Records
 from synth.errors import OutputError
-from synth.inquiries import whole_cost
 from synth.interface import Synthesizer
 from synth.participation import Absent, Participation, first_missing
 from synth.plan import Plan
+from synth.programme import whole_cost
 
 ASSESSMENT = "assessment.json"
 WITHHELD = "WITHHELD.txt"  # lies beside a table that its plan's gate did not let through, and says why

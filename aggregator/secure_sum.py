@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -18,9 +17,9 @@ from aggregator.adding import (
     FEWEST_OPENERS,
     Confirmation,
     Sealed,
-    added,
     confirmations,
     plain_answers,
+    plain_total,
     sealed_round,
 )
 from aggregator.epochs import Epoch, KeyAgreement
@@ -32,9 +31,10 @@ from synth import wire
 from synth.certificate import Signature, SignedStatement
 from synth.errors import MissingParties, ProtocolError, Refusal
 from synth.fields import as_array, as_arrays, text
-from synth.interface import Answer, Ask, Scalar
+from synth.interface import Answer, Ask, Scalar, Sum
 from synth.plan import Plan
-from synth.sums import mode_of, purpose_of, question_of, tolerates_loss
+from synth.programme import mode_of
+from synth.sums import purpose_of, question_of, tolerates_loss
 from synth.wire import Envelope
 
 log = logging.getLogger("aggregator")
@@ -45,13 +45,12 @@ MOST_TURNS = 5  # beside one for each party that may be lost
 
 
 class SecureSum:
-    """One ask out, one sum (or the gathered answers) back."""
+    """One ask out, one sum back."""
 
     def __init__(self, plan: Plan, run: str, exchange: Exchange, roster: Mapping[str, Identity] | None = None) -> None:
         self.plan, self.run = plan, run
         self.agreement = KeyAgreement(plan, run, exchange, roster)
         self.parties = [party.name for party in plan.parties]  # who still takes part
-        self.answered: dict[int, list[str]] = {}  # by sequence: whose answers are in the sum
         self.epoch: Epoch | None = None
 
     def hello(self) -> Envelope:
@@ -63,11 +62,8 @@ class SecureSum:
         first = [greetings]
         self._persist(lambda: self._current_epoch(first.pop() if first else None))
 
-    def total(self, ask: Ask, sequence: int) -> Answer | dict[str, Answer]:
-        found = self._persist(lambda: self._round(ask, sequence))
-        parties = self._current_epoch().parties
-        self.answered[sequence] = parties
-        return replace(found, parties=len(parties)) if isinstance(found, Answer) else found
+    def total(self, ask: Ask, sequence: int) -> Sum:
+        return self._persist(lambda: self._round(ask, sequence))
 
     def finish(self) -> list[SignedStatement]:
         """Every party's own, signed account of the run; of a lost one if it can be reached by now."""
@@ -116,7 +112,7 @@ class SecureSum:
             self.epoch = self.agreement.agree(greetings or self.agreement.greet(self.parties))
         return self.epoch
 
-    def _round(self, ask: Ask, sequence: int) -> Answer | dict[str, Answer]:
+    def _round(self, ask: Ask, sequence: int) -> Sum:
         epoch, mode = self._current_epoch(), mode_of(self.plan, ask)
         moment = Round(self.run, epoch.number, sequence)
         packed = {party: wire.pack_ask(ask, party) for party in epoch.parties}
@@ -125,10 +121,12 @@ class SecureSum:
         purpose = purpose_of(mode, question_of(ask))
         if mode == "plain":
             answers = plain_answers(epoch, moment, purpose, replies)
-            return answers if ask.combine == "gather" else added(answers)
+            added = plain_total(answers)
+            return Sum(added.arrays, added.weight, tuple(epoch.parties), answers if ask.combine == "gather" else {})
         sealed = sealed_round(self.plan, epoch, moment, purpose, replies)
         confirmed = self._confirmed(sealed) if tolerates_loss(self.plan) else None
-        return sealed.masked_total(confirmed) if mode == "masked" else self._opened(sealed, confirmed)
+        total = sealed.masked_total(confirmed) if mode == "masked" else self._opened(sealed, confirmed)
+        return Sum(total.arrays, total.weight, tuple(epoch.parties))
 
     def _confirmed(self, sealed: Sealed) -> dict[str, Confirmation]:
         """Let every party see who is in the sum. One that is lost now must come back: its sum may be known already."""

@@ -26,7 +26,7 @@ import pandas as pd
 from fed_node.source import read_table_as_text
 from fedsynth.documents import read_schema
 from synth.encoding.records import Codec, Records
-from synth.interface import Answer, Arrays, Ask, Inquiry
+from synth.interface import Arrays, Ask, Inquiry, Sum
 from synth.metrics.fidelity import jsd, tvd_one_way, tvd_two_way, wd
 from synth.metrics.tables import Table, table_of
 from synth.metrics.utility import CTGAN_FOUR, Omission, mean_scores, utility
@@ -111,13 +111,11 @@ def federate(inquiry: Inquiry, data: dict[str, Records], seed: int) -> None:
     local: dict[str, Arrays] = {name: {} for name in data}
     number = 0
     while (ask := inquiry.ask(number)) is not None:
-        answers = []
+        answers = {}
         for name, rows in data.items():
             noise = seeded_source(seed, name, phase_of(ask), number)
-            answer, local[name] = inquiry.answer(ask, name, rows, local[name], noise)
-            answers.append(answer)
-        sums = {key: np.sum([answer.arrays[key] for answer in answers], axis=0) for key in answers[0].arrays}
-        inquiry.absorb(Answer(sums, sum(answer.weight for answer in answers)))
+            answers[name], local[name] = inquiry.answer(ask, name, rows, local[name], noise)
+        inquiry.absorb(Sum.of(answers))
         number += 1
 
 

@@ -30,7 +30,7 @@ from fed_node.party import Party, Run
 from fed_node.worker import Worker
 from synth import archive, wire
 from synth.encoding.records import Records
-from synth.interface import Answer, Arrays, Ask, Inquiry
+from synth.interface import Answer, Arrays, Ask, Inquiry, Sum
 from synth.plan import Plan, parse_plan
 from synth.privacy.events import Event, SampledGaussian
 from synth.privacy.noise import NoiseSource
@@ -69,6 +69,8 @@ sys.exit(reply.error.reason if reply.has_error() else 0)
 class StandIn(Inquiry):
     """As large as a real training, but its computing is a few milliseconds, which are taken off."""
 
+    phase = "training"
+
     def __init__(self, weights: int) -> None:
         self.weights = weights
         self.computing_seconds = 0.0
@@ -76,14 +78,20 @@ class StandIn(Inquiry):
     def ask(self, number: int) -> Ask:
         return Ask({"weights": np.zeros(self.weights, np.float32)}, {"phase": "training", "round": number})
 
-    def absorb(self, answers: Answer | dict[str, Answer]) -> None:
+    def absorb(self, total: Sum) -> None:
         """Nothing: the aggregator's half is not measured here."""
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
         return [COST]
 
-    def whole_cost(self, party: str) -> list[Event]:
-        return [COST] * (ASKS + 1)
+    def planned_costs(self, party: str) -> list[list[Event]]:
+        return [[COST]] * (ASKS + 1)
+
+    def state(self) -> Arrays:
+        return {}
+
+    def restore(self, state: Arrays) -> None:
+        """Nothing, for the same reason."""
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         began = time.perf_counter()

@@ -17,7 +17,7 @@ from fed_node.credentials import Credentials
 from fed_node.session import Session, SessionStore
 from synth.fields import as_array, as_arrays, blob, blobs, number
 from synth.plan import Plan
-from synth.sums import modes, only_plain
+from synth.programme import only_plain, programme
 from synth.wire import Envelope
 
 KEY_LETTER = "ckks key"
@@ -51,7 +51,7 @@ class Admission:
         """Check everybody's session keys and begin the epoch."""
         session = self._admitted(envelope)
         reply = Envelope()
-        if "ckks" in modes(self.plan).values():
+        if "ckks" in programme(self.plan).modes:
             leads = self.party == session.parties[0]
             context = PartyContext.make() if leads else PartyContext(self._from_letter(session, blob(envelope, "box")))
             session = replace(session, context=context)

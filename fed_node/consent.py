@@ -17,6 +17,7 @@ from synth.archive import write_durably
 from synth.errors import PlanError
 from synth.interface import Ask
 from synth.plan import Plan, parse_plan
+from synth.programme import programme
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -111,26 +112,16 @@ def check_rows(policy: Policy, rows: int) -> None:
 
 def check_ask(plan: Plan, ask: Ask, sequence: int) -> None:
     """Refuse an ask that is none of the plan's; `sequence` counts all asks of the run from 0."""
-    phase = ask.options.get("phase")
-    expected, number = _place_of(plan, sequence)
-    if phase != expected or ask.options.get("round", number) != number:
+    planned = programme(plan).step(sequence)
+    if planned is None:
+        raise AskOutsidePlan(f"ask {sequence} does not exist: the plan consists of {programme(plan).asks} asks.")
+    if ask.options.get("phase") != planned.phase or ask.options.get("round", planned.number) != planned.number:
         raise AskOutsidePlan(
-            f"ask {sequence} should be number {number} of phase '{expected}' and is not; the aggregator runs another "
-            "plan."
+            f"ask {sequence} should be number {planned.number} of phase '{planned.phase}' and is not; the aggregator "
+            "runs another plan."
         )
-    gathers = phase == "statistics" and plan.gathers_statistics
-    if ask.combine != ("gather" if gathers else "sum"):
+    if ask.combine != planned.combine:
         raise AskOutsidePlan(
             f"ask {sequence} would combine answers by '{ask.combine}'; the approved plan does not. Nobody's answer is "
             "shown alone that was planned to be summed."
         )
-
-
-def _place_of(plan: Plan, sequence: int) -> tuple[str, int]:
-    """The phase of an ask, and its number within it."""
-    left = sequence
-    for phase, count in plan.planned_asks.items():
-        if 0 <= left < count:
-            return phase, left
-        left -= count
-    raise AskOutsidePlan(f"ask {sequence} does not exist: the plan consists of {sum(plan.planned_asks.values())} asks.")

@@ -16,7 +16,7 @@ from fed_node.errors import PeerNotPinned, StoreDamaged
 from synth.fields import as_array
 from synth.interface import Array
 from synth.plan import Plan
-from synth.sums import only_plain
+from synth.programme import only_plain
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from synth.plan import Mode, Plan, Privacy
 from synth.privacy.events import CountNoise, Event, Gaussian, Laplace, SampledGaussian
+from synth.programme import Phase, Stage, programme
 
 WAYS: dict[Mode, str] = {
     "masked": "hidden under masks that cancel in the sum: the aggregator sees only the sum of the parties",
@@ -19,7 +20,6 @@ def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
     member = plan.party(party)
     columns = list(plan.table.released)
     unread = [name for name in plan.table.columns if name not in columns]
-    asks = plan.planned_asks
     lines = [
         f"Plan '{plan.name}' (digest {plan.digest()})",
         f"  Parties: {', '.join(p.name for p in plan.parties)}; sums are opened of {plan.minimum_parties} or more.",
@@ -27,11 +27,7 @@ def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
         f"  Read: {len(columns)} columns ({', '.join(columns)}).",
         f"  Never read: {', '.join(unread) or 'nothing; the schema names no identifier'}.",
         "What leaves this party",
-        f"  1. {_times(asks['statistics'])}: {_statistics(plan)}. "
-        f"They travel {WAYS['plain' if plan.gathers_statistics else plan.secure_sum.statistics]}.",
-        f"  2. {_times(asks['training'])}: what training a model of the family '{plan.synthesizer.name}' asks for, "
-        f"computed on the rows{_clipping(plan)}. They travel {WAYS[plan.secure_sum.updates]}.",
-        *_assessment(plan),
+        *(f"  {place}. {_leaving(plan, stage)}" for place, stage in enumerate(programme(plan).stages, start=1)),
         "  Everybody may see the synthetic table, the model, and every sum that is opened.",
         "What it costs",
         *_cost(plan),
@@ -40,35 +36,48 @@ def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
     return "\n".join(lines)
 
 
-def _times(count: int) -> str:
-    return "Once" if count == 1 else f"{count} times"
+def _leaving(plan: Plan, stage: Stage) -> str:
+    """What the asks of one phase take away, how often, and who sees it."""
+    contents: dict[Phase, Callable[[Plan], str]] = {
+        "statistics": _statistics,
+        "training": _training,
+        "assessment": _assessment,
+    }
+    times = "Once" if stage.asks == 1 else f"{stage.asks} times"
+    when = ", when the synthetic table is made" if stage.phase == "assessment" else ""
+    return f"{times}{when}: {contents[stage.phase](plan)}. They travel {WAYS[stage.mode]}."
 
 
 def _statistics(plan: Plan) -> str:
-    if plan.averages_mixtures:
+    if plan.family.statistics == "mixture rounds":
         return "what the published protocol sends about each column, exactly"
-    counts = "how many rows fall into each cell of each column"
+    return f"how many rows fall into each cell of each column, {_noise_of_counts(plan)}"
+
+
+def _training(plan: Plan) -> str:
+    asked = f"what training a model of the family '{plan.synthesizer.name}' asks for, computed on the rows"
     if plan.privacy == "none":
-        return f"{counts}, exactly"
+        return asked
+    if plan.family.answers == "counts":
+        return f"{asked}, as published" if plan.profile == "faithful" else f"{asked}: counts, with noise as above"
+    return f"{asked}, each row's influence limited and noise added here"
+
+
+def _assessment(plan: Plan) -> str:
+    noise = "exactly" if plan.privacy == "none" else "with noise as above"
+    return (
+        "how many rows fall into each cell of a column and of pairs of columns, into each bucket of a classifier "
+        f"trained on the table, and are in the table word for word, {noise}"
+    )
+
+
+def _noise_of_counts(plan: Plan) -> str:
+    if plan.privacy == "none":
+        return "exactly"
     if plan.shares_noise:
         colluders = plan.secure_sum.colluders
-        return f"{counts}, with noise of which each party adds a share; safe while at most {colluders} collude"
-    return f"{counts}, with enough noise added here to need no trust in anybody"
-
-
-def _assessment(plan: Plan) -> list[str]:
-    if plan.assessment is None:
-        return []
-    noise = "exactly" if plan.privacy == "none" else "with noise as above"
-    return [
-        "  3. Once, when the synthetic table is made: how many rows fall into each cell of a column and of pairs of "
-        f"columns, into each bucket of a classifier trained on the table, and are in the table word for word, {noise}. "
-        f"They travel {WAYS[plan.secure_sum.statistics]}."
-    ]
-
-
-def _clipping(plan: Plan) -> str:
-    return "" if plan.privacy == "none" else ", each row's influence limited and noise added here"
+        return f"with noise of which each party adds a share; safe while at most {colluders} collude"
+    return "with enough noise added here to need no trust in anybody"
 
 
 def _cost(plan: Plan) -> list[str]:

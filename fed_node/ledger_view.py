@@ -75,6 +75,12 @@ class LedgerView:
             account = self._current().accounts.get(run)
             return sorted(account.charges) if account else []
 
+    def ask_digests(self, run: str) -> dict[int, str]:
+        """What those asks were, by number."""
+        with self._guard:
+            account = self._current().accounts.get(run)
+            return {number: entry.ask_digest for number, entry in account.charges.items()} if account else {}
+
     def spent(self, run: str | None = None) -> Spent:
         """Exact ε of `events`, at the budget's δ."""
         return compose(self.events(run), self._current().delta)

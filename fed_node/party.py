@@ -25,11 +25,12 @@ from synth import VERSION, wire
 from synth.certificate import Statement, as_records
 from synth.encoding.records import Records
 from synth.errors import ProtocolError
-from synth.inquiries import inquiries, whole_cost
 from synth.interface import Answer, Ask
 from synth.participation import spans_of
 from synth.plan import Plan
 from synth.privacy.noise import NoiseSource, seeded_source
+from synth.programme import inquiries, whole_cost
+from synth.stated import asked_digest
 from synth.wire import Envelope
 
 log = logging.getLogger("fed_node")
@@ -191,6 +192,7 @@ class Run:
             image_digest=os.environ.get("FEDSYNTH_IMAGE_DIGEST"),
             events=as_records(self.party.ledger.events(self.id)),
             asks=spans_of(self.party.ledger.asks(self.id)),
+            asked=asked_digest(self.party.ledger.ask_digests(self.id)),
             ledger_head=self.party.ledger.head,
             seeded=self.noise.seeded,
         )

@@ -126,8 +126,8 @@ def _procedure(policy: Policy, plan: Plan) -> list[str]:
         found.append(f"it sums counts '{plan.secure_sum.statistics}'; allowed are {', '.join(policy.statistics_modes)}")
     if plan.secure_sum.updates not in policy.update_modes:
         found.append(f"it sums updates '{plan.secure_sum.updates}'; allowed are {', '.join(policy.update_modes)}")
-    if plan.gathers_statistics and plan.profile == "rigorous" and "plain" not in policy.statistics_modes:
+    if plan.family.gathers and plan.profile == "rigorous" and "plain" not in policy.statistics_modes:
         found.append("it shows the aggregator this party's counts one by one, which is 'plain'; that is not allowed")
-    if (rounds := plan.planned_asks["training"]) > policy.maximum_rounds:
+    if (rounds := plan.family.asks) > policy.maximum_rounds:
         found.append(f"it trains for {rounds} rounds; the most allowed are {policy.maximum_rounds}")
     return found

@@ -29,7 +29,8 @@ from synth.errors import ProtocolError
 from synth.fields import as_array, blob, blobs, number
 from synth.interface import Answer, Ask
 from synth.plan import Plan
-from synth.sums import Layout, mode_of, purpose_of, question_of, tolerates_loss
+from synth.programme import mode_of
+from synth.sums import Layout, purpose_of, question_of, tolerates_loss
 from synth.wire import Envelope
 
 

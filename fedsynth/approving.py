@@ -17,9 +17,9 @@ from synth.privacy.events import Event
 
 
 def whole_cost(plan: Plan, party: str) -> list[Event]:
-    from synth import inquiries  # builds the model; only this command needs it
+    from synth import programme  # builds the model; only this command needs it
 
-    return inquiries.whole_cost(plan, party)
+    return programme.whole_cost(plan, party)
 
 
 def show_budget(console: Console, home: Path, plan: Plan, events: list[Event]) -> None:

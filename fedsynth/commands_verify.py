@@ -16,7 +16,8 @@ from crypto.keys import Identity
 from fedsynth.documents import read_document, read_plan
 from synth.certificate import Certificate, Signature
 from synth.errors import InputError, NotVerified
-from synth.verification import Evidence, Finding, check_certificate, promise
+from synth.promise import promise
+from synth.verification import Evidence, Finding, check_certificate
 
 MARKS = {True: "[green]holds[/]", False: "[bold red]FAILS[/]", None: "[yellow]not checked[/]"}
 
@@ -35,6 +36,7 @@ def verify(
 ) -> None:
     """Check a CERTIFICATE: signatures, table, plan, and ε composed anew from the events that the parties signed.
 
+    With --plan also that these events are exactly what the plan's asks cost: an ε over fewer says nothing.
     Without --keys a signature proves only that nobody changed the text after signing, not who signed.
 
     Exit codes: 0 everything that was checked holds, 2 a file cannot be read, 7 something does not hold.

@@ -10,7 +10,7 @@ import json
 import math
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from synth.assessment.record import AssessmentRecord
 from synth.participation import Absent, Participation
@@ -42,6 +42,12 @@ class Statement(Strict):
     asks: list[tuple[int, int]] = Field(
         [], description="The asks that were charged, as first and last of neighbouring ones, counted from 0."
     )
+    asked: str | None = Field(
+        None, description="Digest over the numbers and contents of these asks; alike at parties that were asked alike."
+    )
+    opened: dict[int, str] = Field(
+        {}, description="Digests of the sums that the party opened itself, by the number of their ask."
+    )
     ledger_head: str = Field(description="Hash of the party's last ledger entry: pins the ledger's whole history.")
     seeded: bool = Field(description="True if randomness was fixed by a seed: then the noise protects nobody.")
 
@@ -55,6 +61,14 @@ class SignedStatement(Strict):
     @property
     def statement(self) -> Statement:
         return Statement.model_validate_json(self.text)
+
+
+def read(signed: SignedStatement) -> Statement | None:
+    """The statement; None if it cannot be read as one."""
+    try:
+        return signed.statement
+    except ValidationError:
+        return None
 
 
 class Claim(Strict):
@@ -142,14 +156,10 @@ def noise_in_words(plan: Plan) -> str:
         f"Counts: each of {len(plan.parties)} parties added 1/{plan.noisy_parties} of the noise variance, so the "
         f"promise holds if at most {plan.secure_sum.colluders} of them pool what they know with the aggregator"
         + (f" and at most {dropouts} are lost" if dropouts else "")
-        + ". Model updates: every party added all the noise itself."
+        + "."
+        + (" Model updates: every party added all the noise itself." if plan.family.answers == "updates" else "")
     )
 
 
 def sampling_in_words(plan: Plan) -> str:
-    rate = getattr(plan.synthesizer, "sample_rate", None)
-    if rate is None:
-        return "No row sampling: every release uses all rows once."
-    if plan.profile == "faithful":
-        return "Training-by-sampling as published: the accountant's assumption of Poisson sampling does not hold."
-    return f"Poisson: every row joins every training step independently with probability {rate:g}."
+    return plan.family.sampling.in_words()

@@ -1,14 +1,16 @@
 """The whole contract between the parties, the aggregator and a model family, on one page.
 
-Everything that crosses between institutions is an `Ask` or an `Answer`: named arrays and a few scalars. An `Inquiry`
-is a series of asks; the loop that drives it (aggregator/federate.py) knows no round counts, phases or model families:
+Everything that crosses between institutions is an `Ask` or an `Answer`: named arrays and a few scalars. What the
+aggregator sees of the answers is a `Sum`. An `Inquiry` is a series of asks; the loop that drives it
+(aggregator/federate.py) knows no round counts, phases or model families:
 
     while (ask := inquiry.ask(number)) is not None:
         inquiry.absorb(exchange(ask, number))
 
-Inquiries: the statistics of the encoding (synth/statistics.py) and every `Synthesizer` (synth/synthesizers/):
-  ctgan       ask = weights, answer = share × change of the weights after DP-SGD
-  marginals   ask = cliques, answer = noisy counts
+Inquiries: the statistics of the encoding (synth/statistics.py), every `Synthesizer` (synth/synthesizers/) and the
+assessment (synth/assessment/):
+  ctgan              ask = weights, answer = share × change of the weights after DP-SGD
+  marginals, bayes   ask = cliques, answer = noisy counts
 Asks are self-contained: a party needs the approved plan, its rows, its own `local` arrays and the ask, nothing else,
 so a restarted party answers as if nothing had happened.
 """
@@ -16,9 +18,11 @@ so a restarted party answers as if nothing had happened.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
 Scalar = bool | int | float | str
+Combine = Literal["sum", "gather"]  # "gather": the aggregator sees each answer, so each must be private alone
 
 
 @dataclass(frozen=True)
@@ -38,9 +43,7 @@ class Ask:
 
     arrays: Arrays = field(default_factory=dict)  # weights, encodings; empty for counting queries
     options: dict[str, Scalar] = field(default_factory=dict)  # phase, columns, steps
-    combine: Literal["sum", "gather"] = (
-        "sum"  # "gather": the aggregator sees each answer, so each must be private alone
-    )
+    combine: Combine = "sum"
     only: dict[str, Arrays] = field(default_factory=dict)  # extra arrays for one party (vertical plans)
 
 
@@ -50,19 +53,38 @@ class Answer:
 
     arrays: Arrays
     weight: float
-    parties: int | None = None  # whose answers were added, as seen by the aggregator; None: every party's
+
+
+@dataclass(frozen=True)
+class Sum:
+    """What the aggregator sees of the answers to one ask: their sum, and each of them only where they were gathered."""
+
+    arrays: Arrays
+    weight: float
+    parties: tuple[str, ...]  # whose answers are in it
+    by_party: Mapping[str, Answer] = field(default_factory=dict)  # empty under `combine="sum"`
+
+    @classmethod
+    def of(cls, answers: Mapping[str, Answer], combine: Combine = "sum") -> Sum:
+        """The sum of answers that lie open."""
+        names = next(iter(answers.values())).arrays
+        arrays = {name: np.sum([answer.arrays[name] for answer in answers.values()], axis=0) for name in names}
+        weight = sum(answer.weight for answer in answers.values())
+        return cls(arrays, weight, tuple(answers), answers if combine == "gather" else {})
 
 
 class Inquiry(ABC):
-    """A series of questions. The first two methods run at the aggregator, the last two at a party."""
+    """A series of questions of one phase. Asking and absorbing happen at the aggregator, the rest on both sides."""
+
+    phase: ClassVar[str]  # of the plan's programme, which says how many asks it has and how they are combined
 
     @abstractmethod
     def ask(self, number: int) -> Ask | None:
         """The next question, counted from 0 within this inquiry; None when there is nothing left to ask."""
 
     @abstractmethod
-    def absorb(self, answers: Answer | dict[str, Answer]) -> None:
-        """Digest a sum (combine="sum") or the answers by party (combine="gather")."""
+    def absorb(self, total: Sum) -> None:
+        """Digest what came back to the latest ask."""
 
     @abstractmethod
     def cost(self, ask: Ask, party: str) -> list[Event]:
@@ -73,12 +95,26 @@ class Inquiry(ABC):
         """Compute the answer and the party's new local arrays (optimizer state and the like; they never leave)."""
 
     @abstractmethod
+    def planned_costs(self, party: str) -> list[list[Event]]:
+        """What each ask of this inquiry will cost the party, in order: known before it starts, and never otherwise."""
+
     def whole_cost(self, party: str) -> list[Event]:
-        """Everything this inquiry will ever spend at the party, known before it starts; reserved on approval."""
+        """Everything this inquiry will ever spend at the party; reserved on approval."""
+        return [event for events in self.planned_costs(party) for event in events]
+
+    @abstractmethod
+    def state(self) -> Arrays:
+        """All the aggregator needs to continue, or to use the result: no training rows, no pickle."""
+
+    @abstractmethod
+    def restore(self, state: Arrays) -> None:
+        """Continue from `state`."""
 
 
 class Synthesizer(Inquiry):
     """An inquiry that ends in a generator. Built as `Family(plan)` on both sides; `begin` is the aggregator's alone."""
+
+    phase = "training"
 
     @abstractmethod
     def begin(self, statistics: Statistics, seed: int) -> None:
@@ -87,18 +123,6 @@ class Synthesizer(Inquiry):
     @abstractmethod
     def sample(self, rows: int, seed: int, where: dict[str, str] | None = None) -> Records:
         """Draw synthetic rows, without calling any party; `where` fixes discrete columns by label."""
-
-    @abstractmethod
-    def state(self) -> Arrays:
-        """All the aggregator needs to continue, or to sample: no training rows, no pickle."""
-
-    @abstractmethod
-    def restore(self, state: Arrays) -> None:
-        """Continue from `state`."""
-
-    @abstractmethod
-    def progress(self) -> tuple[int, int]:
-        """Asks absorbed and asks in all, for people who wait."""
 
     def losses(self) -> dict[str, float]:
         """Latest losses for display; computed from released quantities only."""

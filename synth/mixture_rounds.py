@@ -6,17 +6,23 @@ sit on one person's value, so the cost of every ask is `Unaccounted` and no end-
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 
 from synth.asked import Form, exactly, only_for, whole_numbers
 from synth.encoding.mixtures import COMPONENTS, Mixture, average_by_rank, by_rank, fit_local, pool_and_refit
 from synth.encoding.records import Records
 from synth.errors import ProtocolError
-from synth.interface import Answer, Array, Arrays, Ask
-from synth.plan import MIXTURE_ROUNDS, Plan
+from synth.family import MIXTURE_ROUNDS
+from synth.interface import Answer, Arrays, Ask, Sum
+from synth.plan import Plan
 from synth.privacy.events import Event, Unaccounted
 from synth.privacy.noise import NoiseSource
-from synth.statistics import Statistics, StatisticsInquiry
+from synth.statistics import StatisticsInquiry
+
+MODES, AVERAGED = "modes/", "averaged/"
 
 
 class MixtureInquiry(StatisticsInquiry):
@@ -26,34 +32,37 @@ class MixtureInquiry(StatisticsInquiry):
         super().__init__(plan)
         self.event = None  # counts are exact, too
         self.numeric = list(plan.table.numeric)
-        self.averaged: list[Mixture] = []  # by numeric column, after the first round
+        self.averaged: Arrays = {}  # by numeric column, after the first round
         self.rounds = 0
 
     def ask(self, number: int) -> Ask | None:
-        if number == MIXTURE_ROUNDS:
+        if number >= MIXTURE_ROUNDS:
             return None
-        start = {name: by_rank(mixture) for name, mixture in zip(self.numeric, self.averaged, strict=False)}
-        return Ask(start, {"phase": "statistics", "round": number}, combine="gather")
+        return Ask(self.averaged, {"phase": self.phase, "round": number}, combine="gather")
 
-    def absorb(self, answers: Answer | dict[str, Answer]) -> None:
-        if isinstance(answers, Answer):
-            raise ProtocolError("Algorithm 4.1 compares the parties' mixtures; they must be gathered, not summed")
-        modes = {party: [answer.arrays[f"modes/{name}"] for name in self.numeric] for party, answer in answers.items()}
-        total = [sum(party[i] for party in modes.values()) for i in range(len(self.numeric))]
-        self.averaged = [average_by_rank(np.asarray(t), len(answers)) for t in total]
+    def absorb(self, total: Sum) -> None:
+        sums = {name: total.arrays[MODES + name] for name in self.numeric}
+        self.averaged = {name: by_rank(average_by_rank(each, len(total.parties))) for name, each in sums.items()}
         self.rounds += 1
-        if self.rounds < MIXTURE_ROUNDS:
-            return
-        by_party = {party: self._checked(answer) for party, answer in answers.items()}
-        counts = sum(by_party.values(), np.zeros(self.cells.size, dtype=np.int64))
-        covered = sum(answer.weight for answer in answers.values())
-        self.statistics = Statistics(self.cells, counts, 0.0, covered, by_party, self._pooled(modes))
+        if self.rounds == MIXTURE_ROUNDS:
+            super().absorb(total)
+            self.statistics = replace(self.result(), mixtures=self._pooled(total.by_party))
 
-    def whole_cost(self, party: str) -> list[Event]:
-        return [Unaccounted("exact mixture parameters and counts (Algorithm 4.1)")] * MIXTURE_ROUNDS
+    def state(self) -> Arrays:
+        """Exactly what is asked next, to the bit: parties answer no other question under its number."""
+        averaged = {AVERAGED + name: array for name, array in self.averaged.items()}
+        return super().state() | averaged | {"rounds": np.array(self.rounds)}
+
+    def restore(self, state: Arrays) -> None:
+        super().restore(state)
+        self.averaged = {key.removeprefix(AVERAGED): value for key, value in state.items() if key.startswith(AVERAGED)}
+        self.rounds = int(state.get("rounds", np.array(MIXTURE_ROUNDS)))
+
+    def planned_costs(self, party: str) -> list[list[Event]]:
+        return [[Unaccounted("exact mixture parameters and counts (Algorithm 4.1)")]] * MIXTURE_ROUNDS
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
-        (number,) = whole_numbers(ask, "statistics", "round")
+        (number,) = whole_numbers(ask, self.phase, "round")
         if number >= MIXTURE_ROUNDS:
             raise ProtocolError(f"Algorithm 4.1 has rounds 0 to {MIXTURE_ROUNDS - 1}; round {number} is none of them")
         only_for(ask, party)
@@ -61,23 +70,23 @@ class MixtureInquiry(StatisticsInquiry):
         for _, variances, weights in ask.arrays.values():
             if variances.min() <= 0 or weights.min() < 0 or weights.sum() <= 0:
                 raise ProtocolError("an averaged mixture has a mode without width, or no weight")
-        return self.whole_cost(party)[:1]
+        return self.planned_costs(party)[number]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         start = {name: average_by_rank(array, 1) for name, array in ask.arrays.items()}
         seed = int(noise.child("k-means").uint64(1)[0]) % 2**32
         values = {name: data.columns[name].astype(np.float64) for name in self.numeric}
-        arrays = {f"modes/{n}": by_rank(fit_local(column, start.get(n), seed=seed)) for n, column in values.items()}
+        arrays = {MODES + n: by_rank(fit_local(column, start.get(n), seed=seed)) for n, column in values.items()}
         return Answer(arrays | {"counts": self.cells.count(data)}, weight=self.plan.share(party)), local
 
-    def _pooled(self, modes: dict[str, list[Array]]) -> dict[str, Mixture]:
-        rows = [self.plan.party(party).rows for party in modes]
-        pooled = {}
-        for i, name in enumerate(self.numeric):
-            pooled[name] = pool_and_refit([average_by_rank(party[i], 1) for party in modes.values()], rows)
-        return pooled
+    def _pooled(self, answers: Mapping[str, Answer]) -> dict[str, Mixture]:
+        rows = [self.plan.party(party).rows for party in answers]
+        return {
+            name: pool_and_refit([average_by_rank(each.arrays[MODES + name], 1) for each in answers.values()], rows)
+            for name in self.numeric
+        }
 
 
 def statistics_inquiry(plan: Plan) -> StatisticsInquiry:
     """The rigorous histogram, or what the thesis did."""
-    return MixtureInquiry(plan) if plan.averages_mixtures else StatisticsInquiry(plan)
+    return MixtureInquiry(plan) if plan.family.statistics == "mixture rounds" else StatisticsInquiry(plan)

@@ -16,6 +16,7 @@ from pydantic import Field
 from synth.budget import share_of
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event
+from synth.programme import programme
 from synth.schema import Strict
 
 Span = tuple[int, int]  # first and last of neighbouring asks
@@ -24,7 +25,7 @@ Span = tuple[int, int]  # first and last of neighbouring asks
 class Participation(Strict):
     """Neighbouring asks whose sums were formed alike."""
 
-    phase: str = Field(description="What they were about: statistics, training or assessment.")
+    phase: str = Field(description="What they were about: a phase of the plan's programme.")
     first: int = Field(ge=0, description="The first of them, counted over the whole run from 0.")
     last: int = Field(ge=0, description="The last of them.")
     parties: list[str] = Field(description="Whose answers are in these sums.")
@@ -79,6 +80,10 @@ def flaw(
     lost = [each.party for each in absent]
     if len(set(lost)) != len(lost) or set(lost) & set(stated):
         return "a party is said to be lost twice, or to be lost and to have made a statement"
+    if any(not each.at_most for each in absent):
+        return "a party is said to be lost, and nothing is counted for it"
+    if [span.first for span in spans] != [0, *(span.last + 1 for span in spans)][: len(spans)]:
+        return "the sums are not in order, from the first ask on"
     for span in spans:
         if len(set(span.parties)) < max(minimum, 1) or len(set(span.parties)) != len(span.parties):
             return f"the sum of ask {span.first} is over fewer than {minimum} parties, or over one twice"
@@ -94,9 +99,10 @@ def against_plan(
     spans: Sequence[Participation], absent: Sequence[Absent], stated: Iterable[str], plan: Plan
 ) -> str | None:
     """Where the plan says otherwise; None: nowhere."""
-    expected = [phase for phase, count in plan.planned_asks.items() for _ in range(count)]
-    found = [span.phase for span in spans for _ in range(span.first, span.last + 1)]
-    if found != expected or [span.first for span in spans[1:]] != [span.last + 1 for span in spans[:-1]]:
+    planned = programme(plan)
+    steps = list(planned)
+    whole = bool(spans) and spans[-1].last + 1 == planned.asks
+    if not whole or any(step.phase != span.phase for span in spans for step in steps[span.first : span.last + 1]):
         return "the sums are not those of the plan's asks, each once and in order"
     if {*stated, *(each.party for each in absent)} != {party.name for party in plan.parties}:
         return "a party of the plan neither made a statement nor is said to be lost"

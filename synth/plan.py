@@ -14,13 +14,11 @@ from synth.assessment.schedule import class_count
 from synth.assessment.settings import AssessmentSettings, GateSettings
 from synth.constraints import Constraint, problem
 from synth.errors import PlanError, SchemaError
+from synth.family import Declaration
 from synth.schema import Schema, Strict, digest_of
-from synth.synthesizers import Settings
-from synth.synthesizers.ctgan.settings import CtganSettings
-from synth.synthesizers.marginals.settings import MarginalsSettings
+from synth.synthesizers import DEFAULT, Settings
 
 Mode = Literal["masked", "ckks", "plain"]
-MIXTURE_ROUNDS = 5  # of Leitner's Algorithm 4.1, faithful profile only
 
 
 class Party(Strict):
@@ -82,7 +80,7 @@ class Plan(Strict):
     parties: list[Party] = Field(min_length=1, description="Everybody who takes part, with declared row counts.")
     table: Schema = Field(alias="schema", description="The public schema, inline or as a path beside the plan.")
     synthesizer: Settings = Field(
-        default_factory=MarginalsSettings, description="Model family and its settings. Default: marginals."
+        default_factory=DEFAULT, description="Model family and its settings. Default: marginals."
     )
     privacy: Privacy | Literal["none"] = Field(description="The budget, or the word 'none' for public data only.")
     statistics: StatisticsSettings = Field(default_factory=StatisticsSettings, description="The encoding histogram.")
@@ -140,7 +138,7 @@ class Plan(Strict):
                 f"secure_sum.colluders {colluders} must be fewer than the {minimum} parties whose sum may be opened"
             )
         plain = "plain" in (self.secure_sum.statistics, self.secure_sum.updates)
-        if (plain or (self.gathers_statistics and self.profile == "rigorous")) and self.shares_noise:
+        if (plain or (self.family.gathers and self.profile == "rigorous")) and self.shares_noise:
             raise ValueError(
                 "secure_sum 'plain' (or weighting 'similarity') shows the aggregator each party's counts with only a "
                 "share of the noise; set privacy.noise to 'local', or use 'ckks' or 'masked' for statistics and updates"
@@ -174,22 +172,9 @@ class Plan(Strict):
         return self.privacy != "none" and self.privacy.noise == "shared" and len(self.parties) > 1
 
     @property
-    def gathers_statistics(self) -> bool:
-        """Fed-TGAN's weights and Algorithm 4.1 compare the parties' statistics, which are then seen one by one."""
-        similarity = isinstance(self.synthesizer, CtganSettings) and self.synthesizer.weighting == "similarity"
-        return similarity or self.averages_mixtures
-
-    @property
-    def averages_mixtures(self) -> bool:
-        """Algorithm 4.1 belongs to the published `ctgan`; other published protocols need no statistics of their own."""
-        return self.profile == "faithful" and isinstance(self.synthesizer, CtganSettings)
-
-    @property
-    def planned_asks(self) -> dict[str, int]:
-        """How many asks of each phase the run consists of, in order; a party answers no others."""
-        statistics = MIXTURE_ROUNDS if self.averages_mixtures else 1
-        asks = {"statistics": statistics, "training": self.synthesizer.asks}
-        return asks | ({"assessment": 1} if self.assessment else {})
+    def family(self) -> Declaration:
+        """What the plan's model family says of itself: the only thing that is known of it outside its own folder."""
+        return self.synthesizer.declared(private=self.privacy != "none", faithful=self.profile == "faithful")
 
     @property
     def delta(self) -> float:

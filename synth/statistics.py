@@ -18,7 +18,7 @@ from synth.encoding.cells import Cells
 from synth.encoding.mixtures import Mixture
 from synth.encoding.records import Records
 from synth.errors import ProtocolError
-from synth.interface import Answer, Array, Arrays, Ask, Inquiry
+from synth.interface import Answer, Array, Arrays, Ask, Inquiry, Sum
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
@@ -50,13 +50,13 @@ class Statistics:
         covered = float(arrays.get("covered", np.array(1.0)))
         return cls(cells, arrays["counts"], float(arrays["variance"]), covered, parties, mixtures)
 
-    def alike(self, plan: Plan, answer: Answer, counts: Array, event: CountNoise | None) -> tuple[Array, float]:
+    def alike(self, plan: Plan, total: Sum, counts: Array, event: CountNoise | None) -> tuple[Array, float]:
         """Later counts as if they were over the rows that these are over, and the variance of their noise.
 
         A party that is lost in between takes its rows out of the one and not of the other; counts of half the rows
         would contradict the histograms. Everybody's share of the rows is public."""
-        variance = summed_variance(plan, event, answer.parties) if event else 0.0
-        scale = self.covered / answer.weight
+        variance = summed_variance(plan, event, len(total.parties)) if event else 0.0
+        scale = self.covered / total.weight
         if abs(scale - 1) < SAME_ROWS:
             return counts, variance
         return np.rint(counts * scale).astype(np.int64), variance * scale**2
@@ -64,6 +64,8 @@ class Statistics:
 
 class StatisticsInquiry(Inquiry):
     """One ask: count every column. Gathered instead of summed only where each party's counts are private alone."""
+
+    phase = "statistics"
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -74,19 +76,12 @@ class StatisticsInquiry(Inquiry):
     def ask(self, number: int) -> Ask | None:
         if number > 0:
             return None
-        return Ask(options={"phase": "statistics"}, combine="gather" if self.plan.gathers_statistics else "sum")
+        return Ask(options={"phase": self.phase}, combine="gather" if self.plan.family.gathers else "sum")
 
-    def absorb(self, answers: Answer | dict[str, Answer]) -> None:
-        by_party = {}
-        if isinstance(answers, dict):
-            by_party = {party: self._checked(answer) for party, answer in answers.items()}
-            counts = sum(by_party.values(), np.zeros(self.cells.size, dtype=np.int64))
-        else:
-            counts = self._checked(answers)
-        parties = len(answers) if isinstance(answers, dict) else answers.parties
-        variance = summed_variance(self.plan, self.event, parties) if self.event else 0.0
-        weights = [each.weight for each in (answers.values() if isinstance(answers, dict) else [answers])]
-        self.statistics = Statistics(self.cells, counts, variance, sum(weights), by_party)
+    def absorb(self, total: Sum) -> None:
+        by_party = {party: self._checked(answer) for party, answer in total.by_party.items()}
+        variance = summed_variance(self.plan, self.event, len(total.parties)) if self.event else 0.0
+        self.statistics = Statistics(self.cells, self._checked(total), variance, total.weight, by_party)
 
     def result(self) -> Statistics:
         if self.statistics is None:
@@ -94,13 +89,19 @@ class StatisticsInquiry(Inquiry):
         return self.statistics
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
-        whole_numbers(ask, "statistics")
+        whole_numbers(ask, self.phase)
         exactly(ask.arrays, {})
         only_for(ask, party)
         return self.whole_cost(party)
 
-    def whole_cost(self, party: str) -> list[Event]:
-        return [self.event or Unaccounted("exact counts of every column")]
+    def planned_costs(self, party: str) -> list[list[Event]]:
+        return [[self.event or Unaccounted("exact counts of every column")]]
+
+    def state(self) -> Arrays:
+        return {} if self.statistics is None else self.statistics.to_arrays()
+
+    def restore(self, state: Arrays) -> None:
+        self.statistics = Statistics.from_arrays(self.plan, state) if "counts" in state else None
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         counts = self.cells.count(data)
@@ -108,8 +109,8 @@ class StatisticsInquiry(Inquiry):
             counts = counts + noise.child("counts").skellam(share_of(self.plan, self.event), self.cells.size)
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
-    def _checked(self, answer: Answer) -> Array:
-        counts = answer.arrays.get("counts")
+    def _checked(self, found: Answer | Sum) -> Array:
+        counts = found.arrays.get("counts")
         if counts is None or counts.shape != (self.cells.size,):
             raise ProtocolError("statistics of the wrong shape came back; the parties run another version")
         return np.rint(counts).astype(np.int64)

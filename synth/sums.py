@@ -27,26 +27,6 @@ Way = Literal["count", "real"]
 WEIGHT = 1  # the weight is the last real
 
 
-def modes(plan: Plan) -> dict[str, Mode]:
-    """How answers are summed in each phase; gathered ones are not."""
-    statistics: Mode = "plain" if plan.gathers_statistics else plan.secure_sum.statistics
-    found: dict[str, Mode] = {"statistics": statistics, "training": plan.secure_sum.updates}
-    return found | ({"assessment": plan.secure_sum.statistics} if plan.assessment else {})
-
-
-def only_plain(plan: Plan) -> bool:
-    """Nothing is summed in secret: no keys between the parties are needed."""
-    return set(modes(plan).values()) == {"plain"}
-
-
-def mode_of(plan: Plan, ask: Ask) -> Mode:
-    """How the answers to this ask travel."""
-    mode = modes(plan).get(str(ask.options.get("phase")))
-    if mode is None:
-        raise ProtocolError(f"an ask must say its phase, one of the plan's: {', '.join(modes(plan))}")
-    return "plain" if ask.combine == "gather" else mode
-
-
 def question_of(ask: Ask) -> str:
     """What every party must have been asked alike: masks cancel, and sums open, only between the same questions.
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
-from pydantic import ValidationError
-
-from synth import participation
+from synth import participation, stated
 from synth.assessment.certified import flaw, payers
 from synth.certificate import (
     RELATION,
@@ -21,16 +20,17 @@ from synth.certificate import (
     Signature,
     SignedStatement,
     Statement,
-    as_records,
     claim_over,
     events_of,
     noise_in_words,
+    read,
     sampling_in_words,
 )
 from synth.errors import PrivacyError
-from synth.inquiries import whole_cost
 from synth.participation import Absent
 from synth.plan import Plan
+from synth.privacy.events import from_dict
+from synth.programme import costs
 
 AGGREGATOR = "aggregator"  # its name among pinned keys
 TOLERANCE = 1e-6  # relative, between two composings of the same events
@@ -62,7 +62,7 @@ def check_certificate(certificate: Certificate, evidence: Evidence) -> list[Find
     statements: list[Statement] = []
     findings: list[Finding] = []
     for number, signed in enumerate(certificate.statements, start=1):
-        if (statement := _read(signed)) is None:
+        if (statement := read(signed)) is None:
             findings.append(Finding(f"statement {number}", False, "cannot be read as a party's statement"))
             continue
         statements.append(statement)
@@ -70,20 +70,15 @@ def check_certificate(certificate: Certificate, evidence: Evidence) -> list[Find
     return [
         *findings,
         *_participation(certificate, statements),
+        _questions(statements),
         _aggregator(certificate, evidence),
         _seeds(certificate, statements),
         _epsilon(certificate, statements),
+        _cost(statements, evidence.plan),
         *_tables(certificate, evidence),
         _plan(certificate, statements, evidence.plan),
         *_assessment(certificate, statements, evidence.plan),
     ]
-
-
-def _read(signed: SignedStatement) -> Statement | None:
-    try:
-        return signed.statement
-    except ValidationError:
-        return None
 
 
 def _statement(certificate: Certificate, signed: SignedStatement, statement: Statement, evidence: Evidence) -> Finding:
@@ -123,11 +118,13 @@ def _participation(certificate: Certificate, statements: list[Statement]) -> Ite
     if len(set(names)) != len(names) or not names:
         yield Finding(what, False, "a party appears twice, or none appears")
         return
-    if not isinstance(minimum, int) or (not certificate.participation and len(names) < minimum):
-        yield Finding(what, False, f"{len(names)} parties stated what they spent; sums are opened of {minimum}")
+    if not isinstance(minimum, int) or not certificate.participation:
+        told = "the certificate does not say whose answers are in which sums: nothing was summed, or it is of a version"
+        yield Finding(what, False, f"{told} that did not tell, and then what was paid for cannot be shown")
         return
-    stated = {statement.party: statement.asks for statement in statements}
-    if wrong := participation.flaw(certificate.participation, certificate.absent, stated, minimum):
+    asks = {statement.party: statement.asks for statement in statements}
+    wrong = participation.flaw(certificate.participation, certificate.absent, asks, minimum)
+    if wrong := wrong or stated.empty(statements):
         yield Finding(what, False, wrong)
         return
     words = participation.in_words(certificate.participation, certificate.absent)
@@ -158,7 +155,7 @@ def _epsilon(certificate: Certificate, statements: list[Statement]) -> Finding:
     what, claim = "ε recomputed", certificate.claim
     if claim.relation != RELATION:
         return Finding(what, False, "the claim is about another neighbouring relation than the events")
-    if not statements:
+    if not any(statement.events for statement in statements):
         return Finding(what, False, "there are no events to compose")
     try:
         found = claim_over(statements, certificate.absent, claim.delta)
@@ -169,6 +166,31 @@ def _epsilon(certificate: Certificate, statements: list[Statement]) -> Finding:
     told = f"claimed {_figures(claim)}, from the signed events {_figures(found)}"
     holds = _close(claim.epsilon, found.epsilon) and _close(claim.nominal_epsilon, found.nominal_epsilon)
     return Finding(what, holds, told)
+
+
+def _questions(statements: list[Statement]) -> Finding:
+    what = "questions"
+    if wrong := stated.contradiction(statements):
+        return Finding(what, False, wrong)
+    silent = [each.party for each in statements if each.events and each.asked is None]
+    if silent or not statements:
+        return Finding(what, None, f"not stated by {', '.join(silent) or 'anybody'}: what they were asked")
+    return Finding(what, True, "parties that answered the same asks were asked the same, by what they signed")
+
+
+def _cost(statements: list[Statement], plan: Plan | None) -> Finding:
+    what = "cost"
+    if plan is None:
+        return Finding(what, None, "no plan was given (--plan): what the asks should have cost cannot be computed")
+    try:
+        wrong = stated.cost_flaw([each for each in statements if _takes_part(plan, each.party)], plan)
+    except PrivacyError as error:
+        return Finding(what, False, f"an event cannot be read: {error}")
+    return Finding(what, wrong is None, wrong or "every party signed for exactly what the asks it answered cost")
+
+
+def _takes_part(plan: Plan, party: str) -> bool:
+    return party in {each.name for each in plan.parties}
 
 
 def _tables(certificate: Certificate, evidence: Evidence) -> Iterable[Finding]:
@@ -186,7 +208,7 @@ def _plan(certificate: Certificate, statements: list[Statement], plan: Plan | No
         return Finding(what, None, "none was given (--plan): what was planned cannot be compared")
     if (plan.digest(), plan.table.digest()) != (certificate.plan_digest, certificate.schema_digest):
         return Finding(what, False, "is another plan than the certified one")
-    if not {statement.party for statement in statements} <= {party.name for party in plan.parties}:
+    if not all(_takes_part(plan, statement.party) for statement in statements):
         return Finding(what, False, "does not name every party that made a statement")
     if wrong := _otherwise(certificate, statements, plan):
         return Finding(what, False, wrong)
@@ -207,16 +229,17 @@ def _plan(certificate: Certificate, statements: list[Statement], plan: Plan | No
 def _otherwise(certificate: Certificate, statements: list[Statement], plan: Plan) -> str | None:
     """Where the certificate's sums, or what it counts for the lost, are not as planned."""
     spans, absent = certificate.participation, certificate.absent
-    if spans or absent:
-        if wrong := participation.against_plan(spans, absent, [statement.party for statement in statements], plan):
-            return wrong
-        for each in absent:
-            if each.at_most != as_records(whole_cost(plan, each.party)):
-                return f"more or less is counted for the lost party '{each.party}' than the plan can cost it"
-    counted = [event for statement in statements for event in events_of(statement)]
+    if wrong := participation.against_plan(spans, absent, [statement.party for statement in statements], plan):
+        return wrong
+    planned = costs(plan, plan.parties[0].name)  # the noise of counts is the same at every party
+    for each in absent:
+        if not stated.alike(map(from_dict, each.at_most), chain.from_iterable(costs(plan, each.party))):
+            return f"more or less is counted for the lost party '{each.party}' than the plan can cost it"
     for span in spans:
-        if not set(span.count_variance) <= set(participation.count_variance(plan, counted, len(span.parties))):
-            return f"the sum of ask {span.first} holds other noise than its parties signed for"
+        for number in range(span.first, span.last + 1):
+            expected = sorted(set(participation.count_variance(plan, planned[number], len(span.parties))))
+            if len(expected) != len(span.count_variance) or not all(map(_close, expected, span.count_variance)):
+                return f"the sum of ask {number} holds other noise than the plan says for so many parties"
     return None
 
 
@@ -246,34 +269,3 @@ def _figures(claim: Claim) -> str:
     if claim.nominal_epsilon is not None:
         return f"no ε (nominal {claim.nominal_epsilon:.6g} at δ = {claim.delta:g})"
     return "no ε"
-
-
-def promise(certificate: Certificate) -> str:
-    """What is and is not promised, in one paragraph."""
-    claim = certificate.claim
-    if claim.epsilon is None:
-        nominal = f" The ε of {claim.nominal_epsilon:.4g} is nominal." if claim.nominal_epsilon is not None else ""
-        return (
-            f"No limit is promised to what the release tells about a row: something left a party without differential "
-            f"privacy (profile '{certificate.profile}').{nominal} It is for rows that are public anyway."
-        )
-    seeded = any(statement.seeded for statement in map(_read, certificate.statements) if statement)
-    return " ".join(
-        [
-            f"Promised: whatever anybody concludes about a row from everything released in this run, that row being "
-            f"there changes the odds by a factor of at most e^{claim.epsilon:.4g}, but for a chance of {claim.delta:g} "
-            f"(neighbouring tables: {claim.relation}). {certificate.noise} {certificate.sampling}",
-            *_losses(certificate),
-            "Not promised: anything about other runs on the same rows (each party's ledger adds them up), about a "
-            "person with several rows (their losses add up), or that a party ran the code it states: it signed so.",
-            *(["It was simulated: all parties ran on one machine, where nothing was hidden."] * certificate.simulated),
-            *(["Its noise was fixed by a seed, and whoever knows the seed can take it away."] * seeded),
-        ]
-    )
-
-
-def _losses(certificate: Certificate) -> list[str]:
-    words = participation.in_words(certificate.participation, certificate.absent)
-    lost = ", ".join(each.party for each in certificate.absent)
-    told = f"Not stated: what was charged at {lost}, which was lost; the promise counts all that was set aside there."
-    return [*([words] if words else []), *([told] if lost else [])]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from synth.encoding.records import Records
-from synth.interface import Answer, Arrays, Ask, Inquiry, Synthesizer
+from synth.interface import Answer, Arrays, Ask, Inquiry, Sum, Synthesizer
 from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
 from synth.privacy.events import Event
@@ -35,7 +33,7 @@ class Inline:
             inquiry.absorb(self.total(inquiry, ask))
             number += 1
 
-    def total(self, inquiry: Inquiry, ask: Ask) -> Answer | dict[str, Answer]:
+    def total(self, inquiry: Inquiry, ask: Ask) -> Sum:
         answers = {}
         for party, records in self.data.items():
             self.charged[party] += inquiry.cost(ask, party)
@@ -43,15 +41,7 @@ class Inline:
             answers[party], self.local[party] = inquiry.answer(ask, party, records, self.local[party], noise)
         self.asks.append(ask)
         self.answers.append(answers)
-        return answers if ask.combine == "gather" else added(answers)
-
-
-def added(answers: dict[str, Answer]) -> Answer:
-    first = next(iter(answers.values()))
-    arrays: Arrays = {
-        name: np.sum([answer.arrays[name] for answer in answers.values()], axis=0) for name in first.arrays
-    }
-    return Answer(arrays, sum(answer.weight for answer in answers.values()))
+        return Sum.of(answers, ask.combine)
 
 
 def statistics_of(federation: Inline) -> Statistics:

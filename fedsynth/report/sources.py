@@ -10,7 +10,7 @@ from fedsynth.report.words import better, count, interval, number
 from synth.metrics.attacks.risk import Interval
 from synth.metrics.evaluation import Evaluation
 from synth.metrics.registry import METRICS, UTILITY, Metric
-from synth.verification import promise
+from synth.promise import promise
 
 HOLDS = {True: "holds", False: "FAILS", None: "not checked"}
 

@@ -26,7 +26,7 @@ from synth.encoding.cells import Cells
 from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
 from synth.errors import PlanError, ProtocolError
-from synth.interface import Answer, Array, Arrays, Ask, Inquiry
+from synth.interface import Answer, Array, Arrays, Ask, Inquiry, Sum
 from synth.plan import Plan
 from synth.privacy.events import Event, Unaccounted
 from synth.privacy.noise import NoiseSource
@@ -38,6 +38,8 @@ COUNTS = "counts/"
 
 class AssessmentInquiry(Inquiry):
     """Built as `AssessmentInquiry(plan)` on both sides; `begin` and `result` are the aggregator's alone."""
+
+    phase = "assessment"
 
     def __init__(self, plan: Plan) -> None:
         if plan.assessment is None:
@@ -69,20 +71,20 @@ class AssessmentInquiry(Inquiry):
             self.question |= {"weights": card.weights, "edges": card.edges}
 
     def ask(self, number: int) -> Ask | None:
-        if self.counts or number > 0:
+        if number > 0:
             return None
         if not self.question:
             raise ProtocolError("the assessment was asked for before there was a table; begin with one")
-        return Ask(dict(self.question), {"phase": "assessment"})
+        return Ask(dict(self.question), {"phase": self.phase})
 
-    def absorb(self, answers: Answer | dict[str, Answer]) -> None:
-        if isinstance(answers, dict) or set(answers.arrays) != set(schedule.queries(self.plan)):
-            raise ProtocolError("the assessment's counts must be summed, all of them; the parties run another version")
-        for part, counts in answers.arrays.items():
+    def absorb(self, total: Sum) -> None:
+        if set(total.arrays) != set(schedule.queries(self.plan)):
+            raise ProtocolError("the assessment's counts must come back, all of them; the parties run another version")
+        for part, counts in total.arrays.items():
             if counts.shape != (self._size(part, Bins(self.cells, self.question["bins"])),):
                 raise ProtocolError("scores of the wrong shape came back; the parties run another version")
-        self.counts = {part: np.rint(counts).astype(np.int64) for part, counts in answers.arrays.items()}
-        self.coverage, self.parties = answers.weight, answers.parties
+        self.counts = {part: np.rint(counts).astype(np.int64) for part, counts in total.arrays.items()}
+        self.coverage, self.parties = total.weight, len(total.parties)
 
     def result(self, rows: Records, seed: int) -> AssessmentRecord:
         """The figures of the table `rows`, and what the plan's gate says of them."""
@@ -116,8 +118,8 @@ class AssessmentInquiry(Inquiry):
         self._checked(ask, party)
         return self.whole_cost(party)
 
-    def whole_cost(self, party: str) -> list[Event]:
-        return list(self.events.values()) or [Unaccounted("exact scores of the synthetic table")]
+    def planned_costs(self, party: str) -> list[list[Event]]:
+        return [list(self.events.values()) or [Unaccounted("exact scores of the synthetic table")]]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         bins = self._checked(ask, party)
@@ -128,7 +130,7 @@ class AssessmentInquiry(Inquiry):
 
     def _checked(self, ask: Ask, party: str) -> Bins:
         """The bins of an ask that can be answered; refuses any other."""
-        whole_numbers(ask, "assessment")
+        whole_numbers(ask, self.phase)
         only_for(ask, party)
         require_names(ask.arrays, ["bins", "rows", *(["weights", "edges"] if self.classes else [])])
         checked(ask.arrays, "rows", Form((self.plan.rows,), np.uint64))

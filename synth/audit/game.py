@@ -20,7 +20,7 @@ import numpy.typing as npt
 from synth.audit.bounds import epsilon_of_guesses
 from synth.encoding.cells import Cells
 from synth.encoding.records import Records
-from synth.interface import Answer, Arrays, Inquiry
+from synth.interface import Arrays, Inquiry, Sum
 from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
 from synth.privacy.noise import NoiseSource
@@ -71,7 +71,7 @@ def synthesized(plan: Plan, rows: dict[str, Records], noise_of: NoiseOf, seed: i
             for party, records in rows.items():
                 noise = noise_of(party, sequence)
                 answers[party], held[party] = inquiry.answer(ask, party, records, held[party], noise)
-            inquiry.absorb(answers if ask.combine == "gather" else added(list(answers.values())))
+            inquiry.absorb(Sum.of(answers, ask.combine))
             number, sequence = number + 1, sequence + 1
 
     statistics, synthesizer = statistics_inquiry(plan), build(plan)
@@ -79,11 +79,6 @@ def synthesized(plan: Plan, rows: dict[str, Records], noise_of: NoiseOf, seed: i
     synthesizer.begin(statistics.result(), seed)
     drive(synthesizer)
     return synthesizer.sample(plan.rows, seed)
-
-
-def added(answers: Sequence[Answer]) -> Answer:
-    arrays = {name: np.sum([answer.arrays[name] for answer in answers], axis=0) for name in answers[0].arrays}
-    return Answer(arrays, sum(answer.weight for answer in answers))
 
 
 def likeness(plan: Plan, synthetic: Records, canaries: Records) -> Floats:

@@ -21,6 +21,7 @@ FAMILIES: dict[str, str] = {
     "marginals": "synth.synthesizers.marginals.synthesizer:Marginals",
 }
 
+DEFAULT = MarginalsSettings  # where a plan names no family
 Settings = Annotated[BayesSettings | CtganSettings | MarginalsSettings, Field(discriminator="name")]
 
 

@@ -15,7 +15,7 @@ from crypto.keys import IdentityKey
 from fed_node.seal import Seal
 from synth import wire
 from synth.errors import FedsynthError, Refusal
-from synth.interface import Answer, Arrays, Ask
+from synth.interface import Answer, Arrays, Ask, Sum
 from synth.plan import Plan
 from synth.wire import Envelope
 from tests.small import plan_of
@@ -122,7 +122,7 @@ def admitted(parties: SealedParties) -> SecureSum:
 
 def assert_is_sum(total: object, parties: list[str], sequence: int, tolerance: float = 1e-6) -> None:
     """Counts exactly, reals within the tolerance."""
-    assert isinstance(total, Answer)
+    assert isinstance(total, Sum)
     expected = sum_of(parties, sequence)
     assert set(total.arrays) == set(expected.arrays)
     for name, array in expected.arrays.items():

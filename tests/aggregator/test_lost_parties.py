@@ -24,12 +24,13 @@ from synth import archive
 from synth.budget import statistics_event, summed_variance
 from synth.certificate import Certificate, claim_of, events_of
 from synth.errors import FedsynthError, MissingParties, Refusal
-from synth.inquiries import inquiries, whole_cost
 from synth.participation import Participation, first_missing, joined, spans_of
 from synth.plan import Plan
 from synth.privacy.accounting import compose
 from synth.privacy.events import CountNoise
-from synth.verification import Evidence, Finding, check_certificate, promise
+from synth.programme import inquiries, whole_cost
+from synth.promise import promise
+from synth.verification import Evidence, Finding, check_certificate
 from synth.wire import Envelope
 from tests.fed_node.two_parties import ROWS, make_homes
 from tests.small import plan_of

@@ -221,9 +221,8 @@ def test_plain_answers_must_be_finite(broken: Answer, tmp_path: Path) -> None:
 def test_gathered_answers_come_by_party(tmp_path: Path) -> None:
     world = world_of("ckks", tmp_path)
     gathered = admitted(world).total(GATHER, 0)
-    assert isinstance(gathered, dict)
-    assert sorted(gathered) == ["party-1", "party-2", "party-3"]
-    for party, answer in gathered.items():
+    assert sorted(gathered.by_party) == ["party-1", "party-2", "party-3"]
+    for party, answer in gathered.by_party.items():
         expected = answer_of(party, 0)
         assert answer.weight == expected.weight
         assert all(np.array_equal(answer.arrays[name], array) for name, array in expected.arrays.items())

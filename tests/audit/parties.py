@@ -46,8 +46,7 @@ class Recorded:
         for inquiry in inquiries:
             if isinstance(inquiry, Synthesizer):
                 inquiry.begin(statistics.result(), 1)
-            federate(inquiry, sums, 0, sequence, lambda ask: None)
-            sequence = 1
+            sequence += sum(1 for _ in federate(inquiry, sums, 0, sequence))
         sums.finish()
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,12 +11,14 @@ import pytest
 
 from synth import wire
 from synth.encoding.records import Codec, Records
-from synth.interface import Answer, Synthesizer
+from synth.interface import Sum, Synthesizer
+from synth.mixture_rounds import statistics_inquiry
 from synth.privacy.accounting import as_units
 from synth.privacy.noise import seeded_source
+from synth.programme import costs, programme
 from synth.statistics import StatisticsInquiry
 from synth.synthesizers import FAMILIES, build
-from tests.inline import Inline, added, statistics_of, trained
+from tests.inline import Inline, statistics_of, trained
 from tests.small import SCHEMA, plan_of, table
 
 SMALLEST: dict[str, dict[str, Any]] = {
@@ -125,10 +128,10 @@ def test_answers_add_up_in_any_order(family: str) -> None:
         assert ask is not None
         world.total(synthesizer, ask)
         answers = dict(list(world.answers[-1].items())[::order])
-        total = added(answers)
+        total = Sum.of(answers)
         weights = [a.weight for a in answers.values()]
         assert total.weight == pytest.approx(sum(weights))
-        synthesizer.absorb(Answer({k: np.round(v, 6) for k, v in total.arrays.items()}, total.weight))
+        synthesizer.absorb(replace(total, arrays={k: np.round(v, 6) for k, v in total.arrays.items()}))
         tables.append(synthesizer.state())
     for name, array in tables[0].items():
         np.testing.assert_allclose(array, tables[1][name], rtol=1e-4, atol=1e-5)
@@ -181,8 +184,15 @@ def test_conditions_are_honoured(family: str, privacy: str) -> None:
 
 
 @everyone
-def test_progress_ends_at_the_end(family: str) -> None:
-    _, synthesizer = finished(family, "private")
-    done, total = synthesizer.progress()
-    assert done == total > 0
-    assert synthesizer.ask(done) is None
+@pytest.mark.parametrize("privacy", PRIVACIES)
+def test_as_many_asks_as_declared_each_at_its_planned_cost(family: str, privacy: str) -> None:
+    world, synthesizer = finished(family, privacy)
+    plan = world.plan
+    assert len(world.asks) == programme(plan).asks
+    assert synthesizer.ask(plan.family.asks) is None
+    for party in plan.parties:
+        planned = costs(plan, party.name)
+        assert len(planned) == programme(plan).asks
+        charged = [statistics_inquiry(plan).cost(world.asks[0], party.name)]
+        charged += [synthesizer.cost(ask, party.name) for ask in world.asks[1:]]
+        assert charged == planned

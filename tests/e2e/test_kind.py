@@ -15,6 +15,7 @@ import pytest
 
 from synth.certificate import Certificate
 from synth.plan import Plan
+from synth.programme import programme
 from tests.e2e.federation import AGGREGATOR, FEDSYNTH, POLICY, Federation, a_cluster, attempt, call, fedsynth
 from tests.small import plan_of, table
 
@@ -170,7 +171,7 @@ def test_a_run_outlives_a_kill_and_is_charged_once(federation: Federation, victi
     for party in PARTIES:
         entries = federation.ledger(party)["entries"]
         charges = [each for each in entries if each["kind"] == "charge" and each["plan_digest"] == plan.digest()]
-        assert len(charges) == sum(plan.planned_asks.values())
+        assert len(charges) == programme(plan).asks
 
 
 def _round(federation: Federation, plan: Plan) -> int:

@@ -54,7 +54,7 @@ class Fate:
 def serve_mortally(home: Path, socket: Path, boundary: str, crossings: int) -> None:
     """The process's target."""
     fate, computed = Fate(boundary, crossings), home / "computed"
-    with mock.patch("synth.inquiries.build", CheapTraining):
+    with mock.patch("synth.programme.build", CheapTraining):
         for owner, name, before, after in (
             (Ledger, "charge", "before charge", "after charge"),
             (AnswerStore, "put", "after compute", "after store"),

@@ -22,7 +22,7 @@ from fed_node.ledger import Ledger, LedgerView
 from fed_node.party import Party
 from fed_node.resident import WorkerRefused, ask_worker
 from fed_node.worker import Worker
-from synth import inquiries
+from synth import programme
 from synth.errors import BudgetError, InputError, Refusal
 from synth.interface import Ask
 from synth.plan import Plan
@@ -36,7 +36,7 @@ STATISTICS = Ask(options={"phase": "statistics"})
 
 @pytest.fixture(autouse=True)
 def cheap_training() -> Iterator[None]:
-    with mock.patch.object(inquiries, "build", CheapTraining):
+    with mock.patch.object(programme, "build", CheapTraining):
         yield
 
 
@@ -65,7 +65,7 @@ def cheap_plan(rounds: int) -> Plan:
 
 def between(one: Plan, both: list[Plan]) -> float:
     """A lifetime ε that pays for one plan and not for all."""
-    costs = [[e for plan in plans for e in inquiries.whole_cost(plan, "party-1")] for plans in ([one], both)]
+    costs = [[e for plan in plans for e in programme.whole_cost(plan, "party-1")] for plans in ([one], both)]
     less, more = (compose(events, 1e-5).epsilon for events in costs)
     assert 0.1 < less < more
     return (less + more) / 2
@@ -84,7 +84,7 @@ def test_an_approval_is_for_one_run_and_pays_for_it(homes: dict[str, Path], plan
     parties = {name: Party(each) for name, each in homes.items()}
     world = World({name: party.handle for name, party in parties.items()})
     run_all(plan, world)
-    charges = plan.synthesizer.asks + 1
+    charges = plan.family.asks + 1
     assert kinds(home) == ["open", "approve", "reserve", *["charge"] * charges, "release"]
     with pytest.raises(NotApproved, match="approve PLAN` again"):
         parties["party-1"].handle("hello", hello(plan, "run-2"))

@@ -68,19 +68,19 @@ def _next(plan: Plan, sums: SecureSum, phase: str) -> tuple[Ask, int]:
     """The ask that is to come, and how many came before."""
     statistics = statistics_inquiry(plan)
     if phase == "statistics":
-        last = plan.planned_asks["statistics"] - 1
+        last = plan.family.statistics_asks - 1
         _drive(statistics, sums, 0, last)
         return _asked(statistics, last), last
-    asked = plan.planned_asks["statistics"]
+    asked = plan.family.statistics_asks
     _drive(statistics, sums, 0, asked)
     synthesizer = build(plan)
     synthesizer.begin(statistics.result(), 1)
     if phase == "training":
         return _asked(synthesizer, 0), asked
-    _drive(synthesizer, sums, asked, plan.planned_asks["training"])
+    _drive(synthesizer, sums, asked, plan.family.asks)
     assessment = AssessmentInquiry(plan)
     assessment.begin(statistics.result(), synthesizer.sample(plan.rows, 1))
-    return _asked(assessment, 0), asked + plan.planned_asks["training"]
+    return _asked(assessment, 0), asked + plan.family.asks
 
 
 def _drive(inquiry: Inquiry, sums: SecureSum, sequence: int, count: int) -> None:

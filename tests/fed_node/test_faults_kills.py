@@ -47,7 +47,7 @@ IMMORTAL = ("never", 1)
 
 @pytest.fixture(autouse=True)
 def cheap_training() -> Iterator[None]:
-    with mock.patch("synth.inquiries.build", CheapTraining):
+    with mock.patch("synth.programme.build", CheapTraining):
         yield
 
 
@@ -142,7 +142,7 @@ def same(left: Outcome, right: Outcome) -> bool:
 def test_a_worker_killed_at_every_boundary_loses_and_repeats_nothing(folder: Path, seed: int) -> None:
     plan, rng = small_plan(), random.Random(seed)
     fates = [(rng.choice(BOUNDARIES), rng.choice((1, 1, 2))) for _ in range(KILLS)]
-    expected = undisturbed(plan.synthesizer.asks)
+    expected = undisturbed(plan.family.asks)
     homes = make_homes(folder, plan)
     other = Party(homes["party-2"])
     supervisor = Supervisor(homes["party-1"], list(fates))
@@ -171,7 +171,7 @@ def _doomed(socket: Path, request: Request) -> None:
 def test_a_client_app_killed_while_it_waits_costs_nothing(folder: Path) -> None:
     """The node kills or loses the ClientApp at any moment of a message; the next one gets the same answer."""
     plan, rng = small_plan(rounds=12), random.Random(5)
-    expected = undisturbed(plan.synthesizer.asks)
+    expected = undisturbed(plan.family.asks)
     homes = make_homes(folder, plan)
     other, supervisor = Party(homes["party-2"]), Supervisor(homes["party-1"], [])
     kills = 0

@@ -27,6 +27,7 @@ from fed_node.ledger import LedgerView
 from fedsynth.local_grid import LocalGrid
 from synth.certificate import Certificate, events_of
 from synth.plan import Plan
+from synth.programme import programme
 from tests.e2e.loopback import Deployment
 from tests.small import plan_of
 
@@ -65,7 +66,7 @@ class SeededDeployment(Deployment):
 
     def name_run(self, work: Path) -> None:
         """The checkpoint of a run that has a name and nothing else yet."""
-        checkpoint.save(work / "checkpoint.npz", Position("run-1", self.plan.digest(), seed=5))
+        checkpoint.save(work / "checkpoint.npz", Position("run-1", self.plan.digest(), seed=5), {})
 
     @property
     def run_folder(self) -> Path:
@@ -134,4 +135,4 @@ def test_a_node_killed_in_the_middle_of_a_message_costs_a_resumption_and_nothing
         stated = {signed.statement.party: events_of(signed.statement) for signed in certificate.statements}
         assert stated == {signed.statement.party: events_of(signed.statement) for signed in calm.statements}
         for party in plan.parties:
-            assert Counter(deployment.charges(party.name)) == Counter(range(sum(plan.planned_asks.values())))
+            assert Counter(deployment.charges(party.name)) == Counter(range(programme(plan).asks))

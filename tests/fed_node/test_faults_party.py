@@ -50,7 +50,7 @@ class Running:
 
 @pytest.fixture(autouse=True)
 def cheap_training() -> Iterator[None]:
-    with mock.patch("synth.inquiries.build", CheapTraining):
+    with mock.patch("synth.programme.build", CheapTraining):
         yield
 
 

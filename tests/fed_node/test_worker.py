@@ -44,7 +44,7 @@ from tests.fed_node.two_parties import RUN, CheapTraining, World, make_homes, ru
 
 @pytest.fixture(autouse=True)
 def cheap_training() -> Iterator[None]:
-    with mock.patch("synth.inquiries.build", CheapTraining):
+    with mock.patch("synth.programme.build", CheapTraining):
         yield
 
 

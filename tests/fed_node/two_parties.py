@@ -19,7 +19,7 @@ from fed_node.party import Party
 from synth.certificate import Statement
 from synth.encoding.records import Records
 from synth.errors import FedsynthError, ProtocolError, Refusal
-from synth.interface import Answer, Arrays, Ask, Inquiry
+from synth.interface import Answer, Arrays, Ask, Inquiry, Sum
 from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
 from synth.privacy.events import Event, SampledGaussian
@@ -42,26 +42,33 @@ def small_plan(rounds: int = ROUNDS, **changes: Any) -> Plan:
 class CheapTraining(Inquiry):
     """Each answer depends on the ask before it, on the party's local arrays and on noise: a lost one would show."""
 
+    phase = "training"
+
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.state = np.zeros(4)
+        self.weights = np.zeros(4)
 
     def ask(self, number: int) -> Ask | None:
-        if number == self.plan.synthesizer.asks:
+        if number == self.plan.family.asks:
             return None
-        return Ask({"state": self.state}, {"phase": "training", "round": number})
+        return Ask({"state": self.weights}, {"phase": "training", "round": number})
 
-    def absorb(self, answers: Answer | dict[str, Answer]) -> None:
-        assert isinstance(answers, Answer)
-        self.state = answers.arrays["change"] + 0.5 * self.state
+    def absorb(self, total: Sum) -> None:
+        self.weights = total.arrays["change"] + 0.5 * self.weights
+
+    def state(self) -> Arrays:
+        return {"weights": self.weights}
+
+    def restore(self, state: Arrays) -> None:
+        self.weights = state["weights"]
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
         if set(ask.arrays) != {"state"} or ask.arrays["state"].shape != (4,):
             raise ProtocolError("no such weights")
         return [COST]
 
-    def whole_cost(self, party: str) -> list[Event]:
-        return [COST] * self.plan.synthesizer.asks
+    def planned_costs(self, party: str) -> list[list[Event]]:
+        return [[COST]] * self.plan.family.asks
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         answered = local.get("answered", np.array(0)) + 1
@@ -119,7 +126,7 @@ def run_all(plan: Plan, world: World, run: str = RUN) -> Outcome:
     sums = SecureSum(plan, run, world)
     sums.agree_on_keys(world("hello", dict.fromkeys(sums.parties, sums.hello())).received)
     statistics, training = statistics_inquiry(plan), CheapTraining(plan)
-    federate(statistics, sums, 0, 0, lambda ask: None)
-    federate(training, sums, 0, 1, lambda ask: None)
+    asked = sum(1 for _ in federate(statistics, sums, 0, 0))
+    assert sum(1 for _ in federate(training, sums, 0, asked)) == plan.family.asks
     signed = [each.statement for each in sums.finish()]
-    return Outcome(statistics.result().counts, training.state, {each.party: each for each in signed})
+    return Outcome(statistics.result().counts, training.weights, {each.party: each for each in signed})

@@ -27,9 +27,9 @@ from fedsynth.report.assessed import assessed
 from synth.assessment.inquiry import AssessmentInquiry
 from synth.certificate import Certificate, events_of
 from synth.errors import Withheld
-from synth.inquiries import whole_cost
 from synth.plan import Plan
 from synth.privacy.accounting import as_units
+from synth.programme import whole_cost
 from synth.verification import Evidence, check_certificate
 from synth.wire import Envelope
 from tests.fed_node.two_parties import World, make_homes

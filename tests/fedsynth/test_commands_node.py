@@ -33,7 +33,7 @@ from tests.small import SCHEMA, plan_content, table
 
 @pytest.fixture(autouse=True)
 def cheap_training() -> Iterator[None]:
-    with mock.patch("synth.inquiries.build", CheapTraining):
+    with mock.patch("synth.programme.build", CheapTraining):
         yield
 
 

@@ -13,26 +13,34 @@ from aggregator.publish import certify, signed
 from crypto.keys import IdentityKey
 from fedsynth.commands_verify import is_signed
 from synth.certificate import Certificate, Signature, SignedStatement, Statement, as_records
+from synth.participation import Participation, Span, count_variance, joined
 from synth.plan import Plan
-from synth.privacy.events import CountNoise, Event, SampledGaussian, Unaccounted
-from synth.verification import Evidence, check_certificate, promise
+from synth.privacy.events import Event, SampledGaussian
+from synth.programme import costs, programme, whole_cost
+from synth.promise import promise
+from synth.verification import Evidence, check_certificate
 from tests.small import plan_of
 
 KEYS = {f"party-{n}": IdentityKey.generate() for n in (1, 2, 3)} | {"aggregator": IdentityKey.generate()}
 PINNED = {name: key.identity.public.hex() for name, key in KEYS.items()}
 PLAN = plan_of({"name": "ctgan"})
-EVENTS: list[Event] = [CountNoise(7, 400.0, trust="shared"), SampledGaussian(0.01, 2.0, 100)]
 TABLE = "ab" * 32
 
 
-def statement(party: str, plan: Plan = PLAN, events: list[Event] = EVENTS, **changes: Any) -> SignedStatement:
+def whole(plan: Plan) -> list[Span]:
+    return [(0, programme(plan).asks - 1)]
+
+
+def statement(party: str, plan: Plan, events: list[Event] | None = None, **changes: Any) -> SignedStatement:
     content: dict[str, Any] = {
         "party": party,
         "run": "run-1",
         "plan_digest": plan.digest(),
         "schema_digest": plan.table.digest(),
         "code_version": "0.1.0",
-        "events": as_records(events),
+        "events": as_records(whole_cost(plan, party) if events is None else events),
+        "asks": whole(plan),
+        "asked": "12" * 32,
         "ledger_head": "0" * 64,
         "seeded": False,
     }
@@ -42,9 +50,20 @@ def statement(party: str, plan: Plan = PLAN, events: list[Event] = EVENTS, **cha
     return SignedStatement(text=text, signature=signature)
 
 
+def sums_of(plan: Plan) -> list[dict[str, Any]]:
+    """Everybody in every sum."""
+    spans: list[Participation] = []
+    names, planned = [party.name for party in plan.parties], costs(plan, "party-1")
+    for number, step in enumerate(programme(plan)):
+        noise = sorted(set(count_variance(plan, planned[number], len(names))))
+        one = Participation(phase=step.phase, first=number, last=number, parties=names, count_variance=noise)
+        spans = joined(spans, one)
+    return [span.model_dump(mode="json") for span in spans]
+
+
 def certificate_of(plan: Plan = PLAN, simulated: bool = False, **changes: Any) -> Certificate:
     statements = [statement(party.name, plan, **changes) for party in plan.parties]
-    position = Position("run-1", plan.digest(), 1)
+    position = Position("run-1", plan.digest(), 1, sums=sums_of(plan))
     return signed(certify(plan, statements, position, {"synthetic.csv": TABLE}, simulated), KEYS["aggregator"])
 
 
@@ -88,7 +107,7 @@ def test_any_change_breaks_the_aggregators_signature(change: Callable[[dict[str,
 
 
 def without_a_step(content: dict[str, Any]) -> None:
-    content["statements"][1]["text"] = content["statements"][1]["text"].replace('"steps":100', '"steps":99')
+    content["statements"][1]["text"] = content["statements"][1]["text"].replace('"steps":15', '"steps":14')
 
 
 @pytest.mark.parametrize(
@@ -135,7 +154,7 @@ def test_more_than_the_plan_allows_is_named() -> None:
     certificate = certificate_of(events=events)
     assert certificate.claim.epsilon is not None
     assert certificate.claim.epsilon > 3
-    assert failures(certificate) == ["plan"]
+    assert failures(certificate) == ["cost", "plan"]
 
 
 def test_seeded_noise_is_for_simulations() -> None:
@@ -150,7 +169,8 @@ def test_without_an_aggregators_signature_the_rest_is_still_checked() -> None:
     unsigned = CERTIFICATE.model_copy(update={"signature": None})
     assert failures(unsigned) == []
     found = {f.what: f.holds for f in check_certificate(unsigned, Evidence(is_signed))}
-    assert [what for what, holds in found.items() if holds is None] == ["aggregator's signature", "table", "plan"]
+    unchecked = [what for what, holds in found.items() if holds is None]
+    assert unchecked == ["aggregator's signature", "cost", "table", "plan"]
 
 
 def test_the_paragraph_says_what_is_promised_and_what_is_not() -> None:
@@ -160,7 +180,7 @@ def test_the_paragraph_says_what_is_promised_and_what_is_not() -> None:
         assert words in text
     assert "simulated" not in text
     faithful = plan_of({"name": "ctgan"}, profile="faithful")
-    nominal = certificate_of(faithful, events=[Unaccounted("exact counts"), SampledGaussian(0.01, 2.0, 100)])
+    nominal = certificate_of(faithful)
     assert failures(nominal, plan=faithful) == []
     assert "No limit is promised" in promise(nominal)
     assert "nominal" in promise(nominal)

@@ -13,7 +13,7 @@ from synth.encoding.cells import Cells
 from synth.encoding.records import Records
 from synth.encoding.scales import Floats
 from synth.errors import PlanError, ProtocolError
-from synth.interface import Answer, Array, Arrays, Synthesizer
+from synth.interface import Array, Arrays, Sum, Synthesizer
 from synth.plan import Plan
 from synth.statistics import Statistics
 from synth.synthesizers.bayes.network import Network, Node
@@ -32,7 +32,7 @@ class BayesBase(Synthesizer):
         self.names = [name for name in plan.table.released if name not in related]
         if len(self.names) < 2:
             raise PlanError("'bayes' needs two columns that no relation determines; this schema has fewer")
-        self.seed, self.absorbed = 0, 0
+        self.asks, self.seed, self.absorbed = plan.family.asks, 0, 0
         self.statistics: Statistics | None = None
         self.bins: Bins | None = None
         self.network: Network | None = None
@@ -85,9 +85,9 @@ class BayesBase(Synthesizer):
         return [self.known_bins().size(name) for name in self.names]
 
 
-def summed(answers: Answer | dict[str, Answer], name: str, shape: tuple[int, ...]) -> Array:
+def summed(total: Sum, name: str, shape: tuple[int, ...]) -> Array:
     """One array of a sum, if it has the shape that was asked for."""
-    array = answers.arrays.get(name) if isinstance(answers, Answer) else None
+    array = total.arrays.get(name)
     if array is None or array.shape != shape:
         raise ProtocolError("an answer of the wrong shape came back; the parties run another version")
     return array

@@ -28,7 +28,7 @@ from synth.encoding.contingency import Clique, Ints
 from synth.encoding.records import Records
 from synth.encoding.scales import Floats
 from synth.errors import PlanError, ProtocolError
-from synth.interface import Answer, Arrays, Ask
+from synth.interface import Answer, Arrays, Ask, Sum
 from synth.plan import Plan
 from synth.privacy.events import Event, Laplace, Unaccounted
 from synth.privacy.noise import NoiseSource
@@ -73,24 +73,24 @@ class IslandSearch(BayesBase):
         self.statistics, self.seed, self.bins = statistics, seed, self._all
 
     def ask(self, number: int) -> Ask | None:
-        if number >= self.settings.asks:
+        if number >= self.asks:
             return None
         if number <= self.scoring:
-            return Ask({"migrants": self.migrants}, {"phase": "training", "round": number})
-        return Ask({"cliques": contingency.pack_cliques(self._tables())}, {"phase": "training", "round": number})
+            return Ask({"migrants": self.migrants}, {"phase": self.phase, "round": number})
+        return Ask({"cliques": contingency.pack_cliques(self._tables())}, {"phase": self.phase, "round": number})
 
-    def absorb(self, answers: Answer | dict[str, Answer]) -> None:
+    def absorb(self, total: Sum) -> None:
         if self.absorbed < self.scoring:
-            placed = np.rint(summed(answers, "best", (len(self.slots), 1 + self.genes))).astype(np.int64)
+            placed = np.rint(summed(total, "best", (len(self.slots), 1 + self.genes))).astype(np.int64)
             self.migrants = placed[placed[:, 0] == 1, 1:]  # the place of a party that is lost stays empty
             if len(self.migrants) == 0:
                 raise ProtocolError("no network came back from any party; they run another version")
         elif self.absorbed == self.scoring:
-            fitness = summed(answers, "fitness", (len(self.migrants),))
+            fitness = summed(total, "fitness", (len(self.migrants),))
             self.winner = self._unpacked(self.migrants)[int(np.argmax(fitness))]
         else:
             tables = self._tables()
-            counts = summed(answers, "counts", (contingency.cell_count(tables, self.sizes()),))
+            counts = summed(total, "counts", (contingency.cell_count(tables, self.sizes()),))
             self.network = self._learnt(contingency.split(counts, tables, self.sizes()))
         self.absorbed += 1
 
@@ -107,16 +107,13 @@ class IslandSearch(BayesBase):
         if "winner" in state:
             self.winner = genetics.unpack(state["winner"], len(self.names), self.settings.parents)
 
-    def progress(self) -> tuple[int, int]:
-        return self.absorbed, self.settings.asks
-
     # Party
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
         return self._event(self._checked(ask, party))
 
-    def whole_cost(self, party: str) -> list[Event]:
-        return [event for number in range(self.settings.asks) for event in self._event(number)]
+    def planned_costs(self, party: str) -> list[list[Event]]:
+        return [self._event(number) for number in range(self.asks)]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number = self._checked(ask, party)
@@ -189,9 +186,9 @@ class IslandSearch(BayesBase):
 
     def _checked(self, ask: Ask, party: str) -> int:
         """The round of an ask; refuses what the plan does not contain."""
-        (number,) = whole_numbers(ask, "training", "round")
+        (number,) = whole_numbers(ask, self.phase, "round")
         only_for(ask, party)
-        if number >= self.settings.asks:
+        if number >= self.asks:
             raise ProtocolError("an ask names no round of the plan; the aggregator runs another plan")
         if number <= self.scoring:
             require_names(ask.arrays, ("migrants",))

@@ -23,7 +23,7 @@ from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
 from synth.encoding.scales import Floats
 from synth.errors import ProtocolError
-from synth.interface import Answer, Array, Arrays, Ask
+from synth.interface import Answer, Array, Arrays, Ask, Sum
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
@@ -69,19 +69,17 @@ class ReleasedSearch(BayesBase):
         self.bins = bins_worth_counting(self.plan, statistics, noise, self.settings.bins, self.settings.labels)
 
     def ask(self, number: int) -> Ask | None:
-        if number >= self.settings.asks:
+        if number >= self.asks:
             return None
         cliques = self.pairs if number == 0 else self._families()
         arrays = {"bins": self.known_bins().of_cell, "cliques": contingency.pack_cliques(cliques)}
-        return Ask(arrays, {"phase": "training", "round": number})
+        return Ask(arrays, {"phase": self.phase, "round": number})
 
-    def absorb(self, answers: Answer | dict[str, Answer]) -> None:
+    def absorb(self, total: Sum) -> None:
         cliques = self.pairs if self.absorbed == 0 else self._families()
-        if isinstance(answers, dict):
-            raise ProtocolError("counts are summed, never gathered")
-        sums = summed(answers, "counts", (contingency.cell_count(cliques, self.sizes()),))
+        sums = summed(total, "counts", (contingency.cell_count(cliques, self.sizes()),))
         event = None if self.noise is None else self.noise[self.absorbed]
-        counts, variance = self.known_statistics().alike(self.plan, answers, np.rint(sums).astype(np.int64), event)
+        counts, variance = self.known_statistics().alike(self.plan, total, np.rint(sums).astype(np.int64), event)
         self.measured.append((cliques, counts))
         self.variances.append(variance)
         self.absorbed += 1
@@ -113,16 +111,13 @@ class ReleasedSearch(BayesBase):
         numbers = range(sum(key.startswith("counts/") for key in state))
         self.measured = [(contingency.unpack_cliques(state[f"cliques/{n}"]), state[f"counts/{n}"]) for n in numbers]
 
-    def progress(self) -> tuple[int, int]:
-        return self.absorbed, self.settings.asks
-
     # Party
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
         return self._event(self._checked(ask, party)[0])
 
-    def whole_cost(self, party: str) -> list[Event]:
-        return [event for number in range(self.settings.asks) for event in self._event(number)]
+    def planned_costs(self, party: str) -> list[list[Event]]:
+        return [self._event(number) for number in range(self.asks)]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number, cliques, bins = self._checked(ask, party)
@@ -135,10 +130,10 @@ class ReleasedSearch(BayesBase):
 
     def _checked(self, ask: Ask, party: str) -> tuple[int, list[Clique], Bins]:
         """Round, cliques and bins of an ask; refuses what the plan does not contain."""
-        (number,) = whole_numbers(ask, "training", "round")
+        (number,) = whole_numbers(ask, self.phase, "round")
         only_for(ask, party)
         require_names(ask.arrays, ("bins", "cliques"))
-        if number >= self.settings.asks:
+        if number >= self.asks:
             raise ProtocolError("an ask names no round of the plan; the aggregator runs another plan")
         bins = asked_bins(ask, self.cells, self.settings.bins)
         widest = 2 if number == 0 else max((*ask.arrays["cliques"].shape[1:], 2))

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from synth.schema import Strict
+from synth.family import Declaration, FamilySettings
 
 
-class BayesSettings(Strict):
+class BayesSettings(FamilySettings):
     """Bayesian network: FedGA's structure, conditional tables from summed noisy counts."""
 
     name: Literal["bayes"] = "bayes"
@@ -69,10 +69,9 @@ class BayesSettings(Strict):
         """Rounds of FedGA."""
         return -(-self.generations // self.interval)
 
-    @property
-    def asks(self) -> int:
+    def declared(self, *, private: bool, faithful: bool) -> Declaration:
         """Pairs and families; or every migration, the scores of the last migrants, and families."""
-        return 2 if self.search == "tables" else self.migrations + 2
+        return Declaration(asks=2 if self.search == "tables" else self.migrations + 2, answers="counts")
 
 
 # Selected for Adult in the thesis; the number of parents, bins and generations are not printed there and were inferred

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from synth.family import Declaration, FamilySettings, Sampling, StatisticsNeed
 from synth.schema import Strict
 
 
@@ -42,7 +43,7 @@ class DiscriminatorSettings(Strict):
     fake_batch: int = Field(500, ge=2, description="Made-up rows per step.")
 
 
-class CtganSettings(Strict):
+class CtganSettings(FamilySettings):
     """Conditional tabular GAN, trained by averaging the parties' DP-SGD updates."""
 
     name: Literal["ctgan"] = "ctgan"
@@ -86,9 +87,15 @@ class CtganSettings(Strict):
                 filled[part] = {**PUBLISHED[part], **given}
         return filled
 
-    @property
-    def asks(self) -> int:
-        return self.rounds
+    def declared(self, *, private: bool, faithful: bool) -> Declaration:
+        """The published form averages mixtures (Algorithm 4.1); Fed-TGAN's weights compare the parties' histograms."""
+        compared: StatisticsNeed = "gathered histograms" if self.weighting == "similarity" else "histogram"
+        return Declaration(
+            asks=self.rounds,
+            answers="updates",
+            sampling=Sampling(self.sample_rate, as_published=faithful),
+            statistics="mixture rounds" if faithful else compared,
+        )
 
 
 # Leitner 2023, tables 5.2 and 5.3 (DP-Fed-CTGAN on Adult), and CTGAN's defaults for what they leave out. Three local

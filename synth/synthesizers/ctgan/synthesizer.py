@@ -23,7 +23,7 @@ from synth.encoding.mixtures import Mixture, fit_cells
 from synth.encoding.records import Records
 from synth.encoding.scales import Floats
 from synth.errors import InputError, PlanError, ProtocolError
-from synth.interface import Answer, Arrays, Ask, Synthesizer
+from synth.interface import Answer, Arrays, Ask, Sum, Synthesizer
 from synth.plan import Plan
 from synth.privacy.events import Event
 from synth.privacy.noise import NoiseSource
@@ -90,18 +90,15 @@ class Ctgan(Synthesizer):
         frequencies = {FREQUENCIES + name: self.probabilities[name] for name in self.plan.table.discrete}
         return Ask(
             arrays=self.weights | self.features.to_arrays() | frequencies,
-            options={"phase": "training", "round": number, "steps": self.schedule.steps(number)},
+            options={"phase": self.phase, "round": number, "steps": self.schedule.steps(number)},
             only={party: {SHARE: np.array(share)} for party, share in self.shares.items()},
         )
 
-    def absorb(self, answers: Answer | dict[str, Answer]) -> None:
-        if isinstance(answers, dict):
-            raise ProtocolError("changes of weights are summed, never gathered")
-        if set(answers.arrays) != set(self.weights) or answers.weight <= 0:
+    def absorb(self, total: Sum) -> None:
+        if set(total.arrays) != set(self.weights) or total.weight <= 0:
             raise ProtocolError("the summed change does not fit the weights; the parties run another version")
         self.weights = {
-            name: (value + answers.arrays[name] / answers.weight).astype(np.float32)
-            for name, value in self.weights.items()
+            name: (value + total.arrays[name] / total.weight).astype(np.float32) for name, value in self.weights.items()
         }
         memory = self.settings.averaging if self.absorbed else 0.0
         self.average = {
@@ -125,9 +122,6 @@ class Ctgan(Synthesizer):
         self.weights = {name: state[name] for name in self.average}
         self.absorbed = int(state["absorbed"])
 
-    def progress(self) -> tuple[int, int]:
-        return self.absorbed, self.settings.rounds
-
     def losses(self) -> dict[str, float]:
         """How the latest networks judge fresh made-up rows."""
         networks = Networks.loaded(self.settings, self.features, self.weights)
@@ -144,8 +138,8 @@ class Ctgan(Synthesizer):
         question.read(self.plan, self.settings, ask, party)
         return self.schedule.cost(number, party)
 
-    def whole_cost(self, party: str) -> list[Event]:
-        return [event for number in range(self.settings.rounds) for event in self.schedule.cost(number, party)]
+    def planned_costs(self, party: str) -> list[list[Event]]:
+        return [self.schedule.cost(number, party) for number in range(self.settings.rounds)]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         steps = self.schedule.steps(self.schedule.checked(ask))

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from synth.schema import Strict
+from synth.family import Declaration, FamilySettings
 
 
-class MarginalsSettings(Strict):
+class MarginalsSettings(FamilySettings):
     """Noisy contingency tables of pairs of columns, and a graphical model fitted to them."""
 
     name: Literal["marginals"] = "marginals"
@@ -39,6 +39,6 @@ class MarginalsSettings(Strict):
     )
     iterations: int = Field(1000, ge=1, description="Most steps of the fit; it stops earlier when it no longer gains.")
 
-    @property
-    def asks(self) -> int:
-        return 1 + self.rounds
+    def declared(self, *, private: bool, faithful: bool) -> Declaration:
+        """Exact counts need no second look."""
+        return Declaration(asks=1 + self.rounds if private else 1, answers="counts")

@@ -21,7 +21,7 @@ from synth.encoding.cells import Cells
 from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
 from synth.errors import PlanError, ProtocolError
-from synth.interface import Answer, Array, Arrays, Ask, Synthesizer
+from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
@@ -49,7 +49,7 @@ class Marginals(Synthesizer):
         if len(self.names) < 2:
             raise PlanError("'marginals' needs two columns that no relation determines; this schema has fewer")
         self.pairs = schedule.candidate_pairs(self.names, plan.table.target, self.settings.pairs)
-        self.asks = 1 if plan.privacy == "none" else self.settings.asks  # exact counts need no second look
+        self.asks = plan.family.asks
         self.measured: list[tuple[list[Clique], Array]] = []
         self.variances: list[float] = []  # of the noise in those counts; 0 if they are exact
         self.statistics: Statistics | None = None
@@ -75,17 +75,15 @@ class Marginals(Synthesizer):
             return None
         cliques = self.pairs if number == 0 else self._again()
         arrays = {"bins": self._bins().of_cell, "cliques": contingency.pack_cliques(cliques)}
-        return Ask(arrays, {"phase": "training", "round": number})
+        return Ask(arrays, {"phase": self.phase, "round": number})
 
-    def absorb(self, answers: Answer | dict[str, Answer]) -> None:
-        if isinstance(answers, dict):
-            raise ProtocolError("counts are summed, never gathered")
-        counts = answers.arrays.get("counts")
+    def absorb(self, total: Sum) -> None:
+        counts = total.arrays.get("counts")
         cliques = contingency.unpack_cliques(self._asked(len(self.measured)))
         if counts is None or counts.shape != (contingency.cell_count(cliques, self._sizes()),):
             raise ProtocolError("counts of the wrong shape came back; the parties run another version")
         event = self.noise[len(self.measured)] if self.noise else None
-        counts, variance = self._statistics().alike(self.plan, answers, np.rint(counts).astype(np.int64), event)
+        counts, variance = self._statistics().alike(self.plan, total, np.rint(counts).astype(np.int64), event)
         self.measured.append((cliques, counts))
         self.variances.append(variance)
         if len(self.measured) == self.asks:
@@ -130,9 +128,6 @@ class Marginals(Synthesizer):
             beliefs = [state[f"tree/belief/{n}"] for n in range(len(cliques))]
             self.tree = Tree(cliques, state["tree/parents"].tolist(), beliefs)
 
-    def progress(self) -> tuple[int, int]:
-        return len(self.measured), self.asks
-
     def losses(self) -> dict[str, float]:
         """`misfit` is the mean squared error of the model's counts in standard deviations of their noise."""
         return {} if np.isnan(self.misfit) else {"misfit": self.misfit}
@@ -140,14 +135,12 @@ class Marginals(Synthesizer):
     # Party
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
-        number, cliques, _ = self._checked(ask, party)
-        if self.noise is None:
-            return [Unaccounted("exact contingency tables of pairs of columns")]
-        planned = self.noise[number]
-        return [CountNoise(len(cliques), planned.variance, planned.mechanism, planned.trust)]
+        return self.planned_costs(party)[self._checked(ask, party)[0]]
 
-    def whole_cost(self, party: str) -> list[Event]:
-        return list(self.noise) if self.noise else [Unaccounted("exact contingency tables of pairs of columns")]
+    def planned_costs(self, party: str) -> list[list[Event]]:
+        if self.noise is None:
+            return [[Unaccounted("exact contingency tables of pairs of columns")]]
+        return [[event] for event in self.noise]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number, cliques, bins = self._checked(ask, party)
@@ -157,14 +150,13 @@ class Marginals(Synthesizer):
 
     def _checked(self, ask: Ask, party: str) -> tuple[int, list[Clique], Bins]:
         """The round, the cliques and the bins of an ask; refuses what the plan does not contain."""
-        (number,) = whole_numbers(ask, "training", "round")
+        (number,) = whole_numbers(ask, self.phase, "round")
         only_for(ask, party)
         require_names(ask.arrays, ("bins", "cliques"))
-        most = len(self.pairs) if number == 0 else self.settings.round_pairs
-        packed = ask.arrays["cliques"]
-        if number >= self.asks or packed.ndim != 2 or not 0 < len(packed) <= most:
-            raise ProtocolError("an ask names no round of the plan, or counts more than it says")
-        cliques = contingency.unpack_cliques(checked(ask.arrays, "cliques", Form((len(packed), 2), np.int64)))
+        if number >= self.asks:
+            raise ProtocolError("an ask names no round of the plan; the aggregator runs another plan")
+        tables = len(self.pairs) if number == 0 else min(self.settings.round_pairs, len(self.pairs))
+        cliques = contingency.unpack_cliques(checked(ask.arrays, "cliques", Form((tables, 2), np.int64)))
         if len(set(cliques)) != len(cliques) or not set(cliques) <= set(self.pairs):
             raise ProtocolError("an ask counts other columns than the plan says; the aggregator runs another")
         return number, cliques, asked_bins(ask, self.cells, self.settings.bins)

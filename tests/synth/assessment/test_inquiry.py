@@ -20,11 +20,11 @@ from synth.audit.replay import Neighbours, Subject, replay
 from synth.budget import assessment_events, set_aside, share_of, summed_variance, synthesis_share
 from synth.encoding.records import Codec, Records
 from synth.errors import PlanError, ProtocolError
-from synth.inquiries import inquiries, whole_cost
-from synth.interface import Ask
+from synth.interface import Ask, Sum
 from synth.plan import Plan, parse_plan
 from synth.privacy.accounting import as_units, compose
 from synth.privacy.noise import seeded_source
+from synth.programme import inquiries, programme, whole_cost
 from synth.schema import digest_of
 from synth.statistics import Statistics
 from synth.synthesizers import FAMILIES
@@ -91,7 +91,7 @@ def test_without_an_assessment_nothing_changes() -> None:
     assert dumped.pop("assessment") is None
     assert dumped.pop("gate") is None
     assert plan.digest() == digest_of(dumped)
-    assert list(inquiries(plan)) == list(plan.planned_asks) == ["statistics", "training"]
+    assert list(inquiries(plan)) == [stage.phase for stage in programme(plan).stages] == ["statistics", "training"]
     with pytest.raises(PlanError, match="no 'assessment'"):
         AssessmentInquiry(plan)
 
@@ -100,7 +100,11 @@ def test_with_one_the_digest_consent_and_order_know_it() -> None:
     plan = plan_of(MARGINALS, **ASSESSED)
     assert plan.digest() != plan_of(MARGINALS).digest()
     assert plan.digest() != plan_of(MARGINALS, **ASSESSED, gate={"minimum_auroc": 0.5}).digest()
-    assert list(inquiries(plan)) == list(plan.planned_asks) == ["statistics", "training", "assessment"]
+    assert (
+        list(inquiries(plan))
+        == [stage.phase for stage in programme(plan).stages]
+        == ["statistics", "training", "assessment"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -246,10 +250,10 @@ def test_figures_are_near_the_exact_ones_and_are_not_asked_for_twice() -> None:
         plan = parse_plan(content | {"privacy": privacy})
         here, inquiry, made = asked(plan)
         here.drive(inquiry)
-        assert inquiry.ask(0) is None
+        assert inquiry.ask(1) is None
         again = AssessmentInquiry(plan)
         again.restore(inquiry.state())
-        assert again.ask(0) is None
+        assert again.ask(1) is None
         found[privacy == "none"] = again.result(made, seed=1)
         assert found[privacy == "none"] == inquiry.result(made, seed=1)
     noisy, exact = found[False], found[True]
@@ -287,8 +291,8 @@ def test_answers_of_another_version_are_refused() -> None:
         fresh.result(made, 0)
     answer, _ = inquiry.answer(question(), "party-1", world.data["party-1"], {}, seeded_source(1))
     fresh.restore(inquiry.state())
-    with pytest.raises(ProtocolError, match="summed"):
-        fresh.absorb({"party-1": answer})
+    with pytest.raises(ProtocolError, match="all of them"):
+        fresh.absorb(Sum({"pairs": answer.arrays["pairs"]}, answer.weight, ("party-1",)))
     answer.arrays["pairs"] = answer.arrays["pairs"][1:]
     with pytest.raises(ProtocolError, match="shape"):
-        fresh.absorb(answer)
+        fresh.absorb(Sum.of({"party-1": answer}))

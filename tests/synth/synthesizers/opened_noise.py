@@ -10,13 +10,12 @@ from synth.encoding import contingency
 from synth.encoding.bins import Bins
 from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
-from synth.interface import Array, Ask
+from synth.interface import Array, Ask, Sum
 from synth.plan import Plan
 from synth.privacy.events import CountNoise
 from synth.privacy.noise import seeded_source
 from synth.synthesizers.bayes.released import ReleasedSearch
 from synth.synthesizers.marginals.synthesizer import Marginals
-from tests.inline import added
 
 
 def check_opened_noise(
@@ -40,7 +39,7 @@ def check_opened_noise(
     def noise_of(parties: list[str]) -> Array:
         rows = Records.concat([data[name] for name in parties])
         exact = contingency.count(bins.index(rows, model.names), [bins.size(name) for name in model.names], cliques)
-        return added({name: answers[name] for name in parties}).arrays["counts"] - exact
+        return Sum.of({name: answers[name] for name in parties}).arrays["counts"] - exact
 
     event = model.cost(ask, "party-1")[0]
     assert isinstance(event, CountNoise)

@@ -13,7 +13,7 @@ from synth.encoding.cells import Cells
 from synth.encoding.mixtures import Mixture
 from synth.encoding.records import Codec, Records
 from synth.errors import InputError, PlanError, ProtocolError
-from synth.interface import Answer, Ask
+from synth.interface import Ask, Sum
 from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan, parse_plan
 from synth.privacy.events import Unaccounted
@@ -25,6 +25,7 @@ from synth.synthesizers.ctgan.synthesizer import Ctgan
 from tests.inline import Inline
 from tests.small import plan_content, plan_of, table
 
+EVERYBODY = ("party-1", "party-2", "party-3")
 TINY: dict[str, Any] = {
     "name": "ctgan",
     "rounds": 2,
@@ -152,7 +153,7 @@ def test_adam_and_modes_stay_with_the_party() -> None:
 def test_averaging_identical_models_is_the_identity() -> None:
     synthesizer = begun(world_of(plan_of(TINY)))
     before = synthesizer.weights
-    synthesizer.absorb(Answer({name: np.zeros_like(array) for name, array in before.items()}, weight=1.0))
+    synthesizer.absorb(Sum({name: np.zeros_like(array) for name, array in before.items()}, 1.0, EVERYBODY))
     np.testing.assert_equal(synthesizer.weights, before)
 
 
@@ -160,19 +161,18 @@ def test_parties_count_by_their_declared_rows() -> None:
     synthesizer = begun(world_of(plan_of(TINY)))
     before = synthesizer.weights
     changes = {name: np.full_like(array, 0.25 * 1.0 + 0.75 * 3.0) for name, array in before.items()}
-    synthesizer.absorb(Answer(changes, weight=1.0))
+    synthesizer.absorb(Sum(changes, 1.0, EVERYBODY))
     for name, array in before.items():
         np.testing.assert_allclose(synthesizer.weights[name], array + 2.5, rtol=1e-6)
 
 
-@pytest.mark.parametrize("wrong", ["weight", "names", "gathered"])
+@pytest.mark.parametrize("wrong", ["weight", "names"])
 def test_sums_that_do_not_fit_are_refused(wrong: str) -> None:
     synthesizer = begun(world_of(plan_of(TINY)))
-    fit = Answer({name: np.zeros_like(array) for name, array in synthesizer.weights.items()}, weight=1.0)
-    answers: dict[str, Answer | dict[str, Answer]]
-    answers = {"weight": Answer(fit.arrays, 0.0), "names": Answer({}, 1.0), "gathered": {"party-1": fit}}
+    fit = {name: np.zeros_like(array) for name, array in synthesizer.weights.items()}
+    sums = {"weight": Sum(fit, 0.0, EVERYBODY), "names": Sum({}, 1.0, EVERYBODY)}
     with pytest.raises(ProtocolError):
-        synthesizer.absorb(answers[wrong])
+        synthesizer.absorb(sums[wrong])
 
 
 def test_an_ask_without_its_weights_is_refused() -> None:

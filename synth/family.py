@@ -1,0 +1,62 @@
+"""What a model family declares about itself in its settings, so that nobody outside has to know which family it is.
+
+The plan, the programme of asks, the certificate and a party's description of the plan read this one value; a family
+with other statistics or another sampler changes its own settings and nothing else.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+from synth.schema import Strict
+
+MIXTURE_ROUNDS = 5  # of Leitner's Algorithm 4.1, faithful profile only
+
+StatisticsNeed = Literal["histogram", "gathered histograms", "mixture rounds"]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How rows are chosen for training: all of them (no rate), by Poisson sampling, or as a paper did it."""
+
+    rate: float | None = None
+    as_published: bool = False  # then the accountant's assumption of Poisson sampling does not hold
+
+    def in_words(self) -> str:
+        if self.rate is None:
+            return "No row sampling: every release uses all rows once."
+        if self.as_published:
+            return "Training-by-sampling as published: the accountant's assumption of Poisson sampling does not hold."
+        return f"Poisson: every row joins every training step independently with probability {self.rate:g}."
+
+
+ALL_ROWS = Sampling()
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A family under one plan."""
+
+    asks: int  # of its training
+    answers: Literal["counts", "updates"]  # what a party answers with: noisy counts, or changes of weights
+    sampling: Sampling = ALL_ROWS
+    statistics: StatisticsNeed = "histogram"  # what must be known before training
+
+    @property
+    def statistics_asks(self) -> int:
+        return MIXTURE_ROUNDS if self.statistics == "mixture rounds" else 1
+
+    @property
+    def gathers(self) -> bool:
+        """Whether the aggregator compares the parties' statistics, and so sees them one by one."""
+        return self.statistics != "histogram"
+
+
+class FamilySettings(Strict):
+    """The settings of a family. Light: reading a plan must not load the family's code."""
+
+    @abstractmethod
+    def declared(self, *, private: bool, faithful: bool) -> Declaration:
+        """What the family asks, answers, samples and needs to know, with or without privacy and by either profile."""
