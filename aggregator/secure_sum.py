@@ -119,7 +119,7 @@ class SecureSum:
     def _round(self, ask: Ask, sequence: int) -> Answer | dict[str, Answer]:
         epoch, mode = self._current_epoch(), mode_of(self.plan, ask)
         moment = Round(self.run, epoch.number, sequence)
-        packed = {party: wire.pack_ask(ask, party) for party in epoch.parties}
+        packed = {party: wire.pack_ask(ask) for party in epoch.parties}
         header = self._header(moment)
         replies = self.agreement.send("ask", {p: Envelope(e.arrays, e.options | header) for p, e in packed.items()})
         purpose = purpose_of(mode, question_of(ask))

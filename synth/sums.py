@@ -51,10 +51,10 @@ def question_of(ask: Ask) -> str:
     """What every party must have been asked alike: masks cancel, and sums open, only between the same questions.
 
     Without this an aggregator could send one party the model and the others a dead one, whose updates vanish in the
-    sum (Pasquini, Francati and Ateniese, 2022). Arrays meant for one party only (vertical plans) are not covered.
+    sum (Pasquini, Francati and Ateniese, 2022). The whole ask is covered: nothing in it is for one party alone.
     """
     options = {name: float(value) if isinstance(value, float) else value for name, value in ask.options.items()}
-    return wire.digest(wire.pack_ask(replace(ask, options=options, only={}), ""))
+    return wire.digest(wire.pack_ask(replace(ask, options=options)))
 
 
 def purpose_of(mode: Mode, question: str) -> str:

@@ -102,7 +102,7 @@ class SealedParties:
             match kind:
                 case "ask":
                     moment = seal.moment(envelope)
-                    ask = wire.unpack_ask(envelope, party)
+                    ask = wire.unpack_ask(envelope)
                     return seal.seal(self.answers(party, moment.number), ask, envelope)
                 case "finish":
                     return seal.signed(f'{{"party": "{party}"}}')

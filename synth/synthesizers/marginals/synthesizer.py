@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from synth.asked import Form, checked, only_for, require_names, whole_numbers
+from synth.asked import Form, checked, require_names, whole_numbers
 from synth.constraints import determined
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
@@ -140,7 +140,7 @@ class Marginals(Synthesizer):
     # Party
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
-        number, cliques, _ = self._checked(ask, party)
+        number, cliques, _ = self._checked(ask)
         if self.noise is None:
             return [Unaccounted("exact contingency tables of pairs of columns")]
         planned = self.noise[number]
@@ -150,15 +150,14 @@ class Marginals(Synthesizer):
         return list(self.noise) if self.noise else [Unaccounted("exact contingency tables of pairs of columns")]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
-        number, cliques, bins = self._checked(ask, party)
+        number, cliques, bins = self._checked(ask)
         event = None if self.noise is None else self.noise[number]
         counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise)
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
-    def _checked(self, ask: Ask, party: str) -> tuple[int, list[Clique], Bins]:
+    def _checked(self, ask: Ask) -> tuple[int, list[Clique], Bins]:
         """The round, the cliques and the bins of an ask; refuses what the plan does not contain."""
         (number,) = whole_numbers(ask, "training", "round")
-        only_for(ask, party)
         require_names(ask.arrays, ("bins", "cliques"))
         most = len(self.pairs) if number == 0 else self.settings.round_pairs
         packed = ask.arrays["cliques"]
