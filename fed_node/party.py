@@ -160,7 +160,7 @@ class Run:
             )
 
     def answer(self, envelope: Envelope) -> Envelope:
-        sequence = self.seal.moment(envelope).number
+        sequence = self.seal.sequence(envelope)
         ask = wire.unpack_ask(envelope)
         check_ask(self.plan, ask, sequence)
         key = AnswerKey(self.id, sequence, wire.digest(wire.pack_ask(ask)))

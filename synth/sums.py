@@ -25,6 +25,7 @@ _COUNT_NOISE = 2**20  # and its noise may be this large
 
 Way = Literal["count", "real"]
 WEIGHT = 1  # the weight is the last real
+CONFIRM, OPENED = "confirm", "opened"  # what a party signs in a round beside its answer
 
 
 def modes(plan: Plan) -> dict[str, Mode]:
@@ -57,9 +58,9 @@ def question_of(ask: Ask) -> str:
     return wire.digest(wire.pack_ask(replace(ask, options=options)))
 
 
-def purpose_of(mode: Mode, question: str) -> str:
-    """What a party signs its answer for."""
-    return f"{mode} answer to {question}"
+def purpose_of(mode: Mode) -> str:
+    """What a party signs its answer as; run, plan, list, number and question are in the round it signs it for."""
+    return f"{mode} answer"
 
 
 def tolerates_loss(plan: Plan) -> bool:
