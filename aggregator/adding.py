@@ -1,8 +1,9 @@
 """From sealed answers to their sum: the arithmetic of each mode, and what is checked before it.
 
 A contribution counts if its sender signed it for this very round. Under masks the sum opens by itself once it is
-complete (and confirmed, where losses are tolerated). Under CKKS only the parties open it; all of them are asked and at
-least two must agree, so that no single party decides what the sum was.
+complete (and confirmed, where losses are tolerated). Under CKKS only the parties open it, and they add it up themselves
+from everybody's ciphertexts: a sum that the aggregator added could be anything. Two of them must agree, so that no
+single party decides what the sum was.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from crypto.framing import pack
 from crypto.masking import masked_sum
 from crypto.rounds import Round
 from crypto.vectors import EncryptedVectors, MaskedVectors, Shape
-from crypto.vouchers import verify_voucher
+from crypto.vouchers import sealed_bytes, verify_voucher
 from synth import wire
 from synth.errors import ProtocolError
-from synth.fields import blob, text
-from synth.interface import Answer
+from synth.fields import as_arrays, blob, text
+from synth.interface import Answer, Arrays
 from synth.plan import Plan
-from synth.sums import REAL_CLIP, Layout, count_limit
+from synth.sums import CONFIRM, OPENED, REAL_CLIP, Layout, count_limit
 from synth.wire import Envelope
 
 FEWEST_OPENERS = 2
@@ -43,7 +44,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A party stands by the list of parties in a sum; where that sum is masked, with the seed of its own mask."""
+    """A party stands by the list of parties in a sum and reveals the seed of its own mask there."""
 
     consent: bytes
     seed: bytes
@@ -81,16 +82,17 @@ class Sealed:
             total = uncover(total, seeds, parties=parties, minimum=minimum)
         return self.layout.restore(*vectors.decode(total))
 
-    def encrypted_total(self) -> bytes:
-        """The sum of ciphertexts, still closed."""
+    def to_open(self, confirmed: Mapping[str, Confirmation] | None) -> Arrays:
+        """All that a party needs to add up and open the ciphertexts, once each of them is what it should be."""
         if self.epoch.public is None:
             raise ProtocolError("an encrypted answer came in an epoch without a CKKS key")
-        return self.epoch.public.add(
-            [(party, each.sealed) for party, each in self.contributions.items()],
-            length=EncryptedVectors(self.shape).size,
-            parties=self.epoch.parties,
-            minimum=self.plan.minimum_parties,
-        )
+        for each in self.contributions.values():
+            self.epoch.public.checked(each.sealed, EncryptedVectors(self.shape).size)
+        sealed = {party: each.sealed for party, each in self.contributions.items()}
+        consents = {party: each.consent for party, each in (confirmed or {}).items()}
+        seeds = {party: each.seed for party, each in (confirmed or {}).items()}
+        vouched = as_arrays("sealed", sealed) | as_arrays("voucher", self.vouchers)
+        return vouched | as_arrays("consent", consents) | as_arrays("seed", seeds)
 
     def agreed(self, opened: Mapping[str, Envelope]) -> Answer:
         """The one sum that the openers report; reals may differ by a step of rounding."""
@@ -113,7 +115,7 @@ class Sealed:
         if not np.isfinite(reals).all():
             raise ProtocolError(f"party '{party}' opened a sum that is not finite; it is refused")
         payload = pack("opened", counts.tobytes(), reals.tobytes())
-        require_voucher(blob(reply, "voucher"), payload, self.epoch, party, self.moment, "opened")
+        require_voucher(blob(reply, "voucher"), payload, self.epoch, party, self.moment, OPENED)
         return self.layout.restore(counts, reals)
 
 
@@ -122,8 +124,7 @@ def sealed_round(plan: Plan, epoch: Epoch, moment: Round, purpose: str, replies:
     contributions = {}
     for party, reply in sorted(replies.items()):
         layout, sealed, voucher = text(reply, "layout"), blob(reply, "sealed"), blob(reply, "voucher")
-        payload = pack("sealed", layout.encode(), sealed)
-        require_voucher(voucher, payload, epoch, party, moment, purpose)
+        require_voucher(voucher, sealed_bytes(layout, sealed), epoch, party, moment, purpose)
         contributions[party] = Contribution(Layout.from_text(layout), sealed, voucher)
     layouts = {each.layout for each in contributions.values()}
     if len(layouts) != 1:
@@ -160,7 +161,7 @@ def confirmations(epoch: Epoch, moment: Round, replies: Mapping[str, Envelope]) 
     found = {}
     for party, reply in replies.items():
         consent, seed = blob(reply, "consent"), blob(reply, "seed")
-        require_voucher(consent, consent_bytes(epoch.parties, seed), epoch, party, moment, "confirm")
+        require_voucher(consent, consent_bytes(seed), epoch, party, moment, CONFIRM)
         found[party] = Confirmation(consent, seed)
     return found
 

@@ -15,11 +15,12 @@ from aggregator.exchange import Exchange
 from crypto.announcement import verify_announcement
 from crypto.ckks import PublicContext
 from crypto.keys import Identity
+from crypto.rounds import KeyPeriod, Round
 from synth.errors import ProtocolError
 from synth.fields import as_array, as_arrays, blob, blobs, number, text
 from synth.interface import Scalar
 from synth.plan import Plan
-from synth.programme import programme
+from synth.programme import only_plain, programme
 from synth.wire import Envelope
 
 log = logging.getLogger("aggregator")
@@ -29,10 +30,18 @@ log = logging.getLogger("aggregator")
 class Epoch:
     """What was agreed on."""
 
-    number: int
+    period: KeyPeriod
     parties: list[str]  # by name
+    listed: tuple[str, ...]  # as the parties sign them; nobody where all is plain, for then no party checks the others
     roster: Mapping[str, Identity]
     public: PublicContext | None  # for CKKS; opens nothing
+
+    @property
+    def number(self) -> int:
+        return self.period.epoch
+
+    def round(self, sequence: int, question: str) -> Round:
+        return Round(self.period, self.listed, sequence, question)
 
 
 class KeyAgreement:
@@ -64,14 +73,16 @@ class KeyAgreement:
             self.last_epoch = epoch - 1
             greetings = self.greet(parties)
         self.last_epoch = epoch
-        announcements = {party: self._announcement(party, greetings[party], epoch) for party in parties}
+        period = KeyPeriod(self.run, self.plan.digest(), epoch)
+        announcements = {party: self._announcement(party, greetings[party], period) for party in parties}
         content = Envelope(as_arrays("announcement", announcements), self.header | {"epoch": epoch})
         public = None
         if "ckks" in programme(self.plan).modes:
             public = self._carry_ckks_key(parties, content)
         else:
             self.send("keys", dict.fromkeys(parties, content))
-        return Epoch(epoch, parties, {party: self.roster[party] for party in parties}, public)
+        listed = () if only_plain(self.plan) else tuple(parties)
+        return Epoch(period, parties, listed, {party: self.roster[party] for party in parties}, public)
 
     def send(self, kind: str, envelopes: dict[str, Envelope]) -> dict[str, Envelope]:
         """Everybody's reply, or `Lost`."""
@@ -82,11 +93,11 @@ class KeyAgreement:
             raise ProtocolError("replies came from other parties than were asked; nothing was opened")
         return replies.received
 
-    def _announcement(self, party: str, greeting: Envelope, epoch: int) -> bytes:
+    def _announcement(self, party: str, greeting: Envelope, period: KeyPeriod) -> bytes:
         message, identity = blob(greeting, "announcement"), Identity.from_text(text(greeting, "identity"))
         if self.roster.get(party, identity) != identity:
             raise ProtocolError(f"party '{party}' shows another identity than before; compare fingerprints with it")
-        verify_announcement(message, {party: identity}, run=self.run, epoch=epoch)
+        verify_announcement(message, {party: identity}, period=period)
         if party not in self.roster:
             log.warning("party %s is trusted on first use, fingerprint %s", party, identity.fingerprint())
         self.roster[party] = identity

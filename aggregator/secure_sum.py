@@ -30,7 +30,7 @@ from crypto.rounds import Round
 from synth import wire
 from synth.certificate import Signature, SignedStatement
 from synth.errors import MissingParties, ProtocolError, Refusal
-from synth.fields import as_array, as_arrays, text
+from synth.fields import as_arrays, text
 from synth.interface import Answer, Ask, Scalar, Sum
 from synth.plan import Plan
 from synth.programme import mode_of
@@ -114,11 +114,9 @@ class SecureSum:
 
     def _round(self, ask: Ask, sequence: int) -> Sum:
         epoch, mode = self._current_epoch(), mode_of(self.plan, ask)
-        moment = Round(self.run, epoch.number, sequence)
-        packed = {party: wire.pack_ask(ask, party) for party in epoch.parties}
-        header = self._header(moment)
-        replies = self.agreement.send("ask", {p: Envelope(e.arrays, e.options | header) for p, e in packed.items()})
-        purpose = purpose_of(mode, question_of(ask))
+        moment, packed, purpose = epoch.round(sequence, question_of(ask)), wire.pack_ask(ask), purpose_of(mode)
+        content = Envelope(packed.arrays, packed.options | self._header(moment))
+        replies = self.agreement.send("ask", dict.fromkeys(epoch.parties, content))
         if mode == "plain":
             answers = plain_answers(epoch, moment, purpose, replies)
             added = plain_total(answers)
@@ -142,17 +140,20 @@ class SecureSum:
         return confirmations(sealed.epoch, sealed.moment, replies)
 
     def _opened(self, sealed: Sealed, confirmed: Mapping[str, Confirmation] | None) -> Answer:
-        arrays = {"total": as_array(sealed.encrypted_total())} | as_arrays("voucher", sealed.vouchers)
-        if confirmed is not None:
-            arrays |= as_arrays("consent", {party: each.consent for party, each in confirmed.items()})
-        content = Envelope(arrays, self._header(sealed.moment))
-        replies = self.agreement.exchange("open", dict.fromkeys(sealed.epoch.parties, content))
-        if len(replies.received) < FEWEST_OPENERS:
-            raise Lost(replies.lost)
-        return sealed.agreed(replies.received)
+        """Every opener receives all ciphertexts, so no more are asked than needed; another for each that is lost."""
+        content = Envelope(sealed.to_open(confirmed), self._header(sealed.moment))
+        opened: dict[str, Envelope] = {}
+        lost: list[str] = []
+        while (needed := FEWEST_OPENERS - len(opened)) > 0:
+            if not (chosen := sealed.epoch.parties[len(opened) + len(lost) :][:needed]):
+                raise Lost(lost)
+            replies = self.agreement.exchange("open", dict.fromkeys(chosen, content))
+            opened |= replies.received
+            lost += replies.lost
+        return sealed.agreed(opened)
 
     def _header(self, moment: Round) -> dict[str, Scalar]:
-        return self.agreement.header | {"epoch": moment.epoch, "sequence": moment.number}
+        return self.agreement.header | {"epoch": moment.period.epoch, "sequence": moment.number}
 
     def _statement(self, party: str, reply: Envelope) -> SignedStatement:
         """Refuse a statement that is not this party's own, of this run and plan."""

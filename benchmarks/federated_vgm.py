@@ -142,7 +142,7 @@ class LocalParties:
             case "keys":
                 return seal.keys(envelope)
             case "ask":
-                ask = wire.unpack_ask(envelope, party)
+                ask = wire.unpack_ask(envelope)
                 answer, _ = StatisticsInquiry(self.plan).answer(ask, party, self.records[party], {}, NoiseSource())
                 return seal.seal(answer, ask, envelope)
             case _:

@@ -133,7 +133,7 @@ def agree(parties: dict[str, Party], plan: Plan, weights: int) -> StandIn:
 
 def ask_number(number: int, plan: Plan, inquiry: StandIn) -> Envelope:
     ask = inquiry.ask(number - 1) if number else Ask(options={"phase": "statistics"})
-    packed = wire.pack_ask(ask, "north")
+    packed = wire.pack_ask(ask)
     header: dict[str, Any] = {"run": RUN, "plan": plan.digest(), "epoch": 0, "sequence": number}
     return Envelope(packed.arrays, packed.options | header)
 

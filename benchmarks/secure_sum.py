@@ -34,14 +34,14 @@ from crypto.keys import IdentityKey, SessionKey
 from crypto.masking import mask, masked_sum
 from crypto.pairing import pair_secrets
 from crypto.quantize import FixedPoint, RingBits, narrowest_fixed_point
-from crypto.rounds import Round
+from crypto.rounds import KeyPeriod, Round
 from crypto.slots import SlotReals
 from crypto.vouchers import vouch
 
 PARAMETERS = 450_000
 PARTIES = 10
 CLIP = 8.0  # Flower's default range, so that both quantise the same numbers
-MOMENT = Round("benchmark", 0, 0)
+PERIOD = KeyPeriod("benchmark", "plan", 0)
 REPEATS = 5
 PATIENCE_SECONDS = 2.0
 RINGS: tuple[RingBits, ...] = (32, 64)
@@ -68,7 +68,7 @@ def masked_figures() -> Figures:
     for bits in RINGS:
         codec = FixedPoint(CLIP, PARTIES, bits)
         sent = [
-            (name, mask(codec.encode(vector), me=name, secrets=secrets, moment=MOMENT))
+            (name, mask(codec.encode(vector), me=name, secrets=secrets, moment=moment_of(PARTIES)))
             for name, vector in zip(names, vectors, strict=True)
             for secrets in [pair_secrets(sessions[name], name, admitted)]
         ]
@@ -86,19 +86,17 @@ def ckks_figures() -> Figures:
     names, vectors = parties(PARTIES), party_vectors(PARTIES)
     key, codec = PartyContext.make(), SlotReals(CLIP, PARTIES)
     sent = [
-        (name, key.encrypt(codec.encode(vector), party=name, parties=names, moment=MOMENT))
-        for name, vector in zip(names, vectors, strict=True)
+        (name, key.encrypt(codec.encode(vector), parties=PARTIES)) for name, vector in zip(names, vectors, strict=True)
     ]
-    total = key.public.add(sent, length=PARAMETERS, parties=names)
-    opened = codec.decode(key.open(total, length=PARAMETERS, parties=names, moment=MOMENT))
+    opened = codec.decode(key.open(sent, length=PARAMETERS, parties=names))
     figures = {
         "ckks_seconds": ckks_seconds(PARTIES),
         "ckks_bytes_per_param": bytes_per_parameter(sent[0][1]),
         "ckks_max_error": largest_error(opened, vectors),
     }
-    adding = timed(lambda: key.public.add(sent, length=PARAMETERS, parties=names))
-    opening = timed(lambda: key.open(total, length=PARAMETERS, parties=names, moment=MOMENT))
-    print(f"CKKS: {readable(figures)}; adding at the aggregator {adding:.3f} s, opening {opening:.3f} s")
+    opening = timed(lambda: key.open(sent, length=PARAMETERS, parties=names))
+    megabytes = sum(len(message) for _, message in sent) / 1e6
+    print(f"CKKS: {readable(figures)}; adding and opening at each of two openers {opening:.3f} s, {megabytes:.0f} MB")
     return figures
 
 
@@ -128,7 +126,9 @@ def masked_seconds(count: int, bits: RingBits, size: int = PARAMETERS) -> float:
     names, vector, codec = parties(count), party_vectors(1, size)[0], FixedPoint(CLIP, count, bits)
     sessions, admitted = session_keys(names)
     secrets = pair_secrets(sessions[names[0]], names[0], admitted)
-    return timed(lambda: voucher(mask(codec.encode(vector), me=names[0], secrets=secrets, moment=MOMENT).tobytes()))
+    return timed(
+        lambda: voucher(mask(codec.encode(vector), me=names[0], secrets=secrets, moment=moment_of(count)).tobytes())
+    )
 
 
 def agreement_seconds(count: int) -> float:
@@ -138,8 +138,8 @@ def agreement_seconds(count: int) -> float:
 
 
 def ckks_seconds(count: int, size: int = PARAMETERS) -> float:
-    names, vector, codec, key = parties(count), party_vectors(1, size)[0], SlotReals(CLIP, count), PartyContext.make()
-    return timed(lambda: voucher(key.encrypt(codec.encode(vector), party=names[0], parties=names, moment=MOMENT)))
+    vector, codec, key = party_vectors(1, size)[0], SlotReals(CLIP, count), PartyContext.make()
+    return timed(lambda: voucher(key.encrypt(codec.encode(vector), parties=count)))
 
 
 def peer_seconds(count: int) -> float:
@@ -171,6 +171,10 @@ def parties(count: int) -> list[str]:
     return [f"party-{index:03d}" for index in range(count)]
 
 
+def moment_of(count: int) -> Round:
+    return Round(PERIOD, tuple(parties(count)), 0, "question")
+
+
 def party_vectors(count: int, size: int = PARAMETERS) -> list[Vector]:
     random = np.random.default_rng(0)
     return [random.uniform(-CLIP, CLIP, size).astype(np.float32) for _ in range(count)]
@@ -178,12 +182,12 @@ def party_vectors(count: int, size: int = PARAMETERS) -> list[Vector]:
 
 def session_keys(names: list[str]) -> tuple[dict[str, SessionKey], dict[str, Announcement]]:
     sessions = {name: SessionKey.generate() for name in names}
-    admitted = {name: Announcement(MOMENT.run, MOMENT.epoch, name, sessions[name].public) for name in names}
+    admitted = {name: Announcement(PERIOD, name, sessions[name].public) for name in names}
     return sessions, admitted
 
 
 def voucher(payload: bytes) -> bytes:
-    return vouch(IDENTITY, payload, party=parties(1)[0], moment=MOMENT, purpose="benchmark")
+    return vouch(IDENTITY, payload, party=parties(1)[0], moment=moment_of(PARTIES), purpose="benchmark")
 
 
 def bytes_per_parameter(payload: bytes) -> float:

@@ -1,4 +1,4 @@
-"""Sums under CKKS: the parties hold the key, the aggregator adds what it cannot read.
+"""Sums under CKKS: the parties hold the key, the aggregator carries what it cannot read.
 
 The only importer of TenSEAL. One setting, for addition alone: ring degree 4096, primes of 60 and 49 bits (the
 109 bits that 128-bit security allows), scale 2^40; 32 bytes a value. The aggregator's ``PublicContext`` has no
@@ -7,7 +7,10 @@ public half is always taken from it, never from the aggregator, who could otherw
 
 TenSEAL opens almost anything: a flipped bit, a foreign key or one party's ciphertext gives numbers like any other.
 So a message carries nothing but coefficients (the rest of TenSEAL's format is the same for all and is put back
-here), names its context, is vouched for by its sender, and ends each chunk in a roll call (``crypto.rollcall``).
+here), names its context and is vouched for by its sender. A sum is never taken from outside: ``open`` is given every
+party's ciphertext, whose vouchers the caller verified, and adds them itself. Nothing inside the numbers could prove
+who is in a sum: the scheme is linear, so whatever pattern the slots hold, a small multiple of one party's ciphertext
+can be found that leaves the pattern alone and shows the rest of that party's slots.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -20,13 +23,11 @@ import numpy as np
 import tenseal as ts
 from numpy.typing import NDArray
 
-from crypto.derive import derive_key, digest
-from crypto.encrypted import CHUNK_BYTES, SLOTS, VALUES_PER_CHUNK, EncryptedVector, chunks_for
-from crypto.errors import Malformed, UnknownIdentity, WrongContext
-from crypto.framing import pack
+from crypto.derive import digest
+from crypto.encrypted import CHUNK_BYTES, SLOTS, EncryptedVector, chunks_for
+from crypto.errors import Malformed, WrongContext
 from crypto.ranges import require_reals
-from crypto.rollcall import require_all_present, roll_numbers
-from crypto.rounds import FEWEST_PARTIES, Round, require_exactly
+from crypto.rounds import FEWEST_PARTIES, require_exactly
 from crypto.slots import slot_share
 
 _RING_DEGREE = 4096
@@ -35,7 +36,7 @@ _SCALE = 2.0**40
 
 
 class PublicContext:
-    """What the aggregator holds: enough to add ciphertexts, not to open one."""
+    """What needs no secret: to tell this key's ciphertexts from others, and to add them. All the aggregator holds."""
 
     def __init__(self, data: bytes) -> None:
         self._context = _load(data)
@@ -44,6 +45,12 @@ class PublicContext:
         self.data = data
         self.digest = digest(data)
 
+    def checked(self, message: bytes, length: int) -> EncryptedVector:
+        """A party's message as a vector of this key and this many entries."""
+        vector = EncryptedVector.from_bytes(message)
+        vector.require(context_digest=self.digest, length=length)
+        return vector
+
     def add(
         self,
         contributions: Iterable[tuple[str, bytes]],
@@ -51,15 +58,11 @@ class PublicContext:
         length: int,
         parties: Collection[str],
         minimum: int = FEWEST_PARTIES,
-    ) -> bytes:
-        """The encrypted sum of one encrypted vector of each declared party; vouchers are checked before."""
-        received = [(party, EncryptedVector.from_bytes(message)) for party, message in contributions]
+    ) -> list[bytes]:
+        """The chunks of the sum of one vector of each declared party; vouchers are checked before."""
+        received = [(party, self.checked(message, length)) for party, message in contributions]
         require_exactly((party for party, _ in received), parties, minimum)
-        for _, vector in received:
-            vector.require(context_digest=self.digest, length=length, terms=1)
-        columns = zip(*(vector.chunks() for _, vector in received), strict=True)
-        body = b"".join(self._add_chunks(chunks) for chunks in columns)
-        return EncryptedVector(self.digest, length, len(received), body).to_bytes()
+        return [self._add_chunks(chunks) for chunks in zip(*(vector.chunks() for _, vector in received), strict=True)]
 
     def _add_chunks(self, chunks: tuple[bytes, ...]) -> bytes:
         with _tenseal_refusals("a ciphertext is not valid; ask its sender to send it again"):
@@ -70,15 +73,16 @@ class PublicContext:
 
 
 class PartyContext:
-    """What a party holds: it encrypts its own vector and opens the sum of all."""
+    """What a party holds: it encrypts its own vector, and adds up and opens everybody's."""
 
     def __init__(self, secret: bytes) -> None:
         """``secret`` comes from ``make`` or, in a sealed box, from the party that made it."""
         self._context = _load(secret)
         if not self._context.has_secret_key():
             raise WrongContext("a party's context came without its secret key; ask for it again")
+        if not np.allclose(ts.ckks_vector(self._context, np.ones(SLOTS)).decrypt(), 1.0, atol=1e-3):
+            raise WrongContext("the halves of a party's key do not belong together; a new epoch is needed")
         self._secret = secret
-        self._roll_key = derive_key(secret, pack("roll call key"))
         self.public = PublicContext(_serialized(self._context, secret=False))
 
     @classmethod
@@ -89,43 +93,33 @@ class PartyContext:
         """To be sealed to the other parties. Whoever has it can open any ciphertext of this run."""
         return self._secret
 
-    def encrypt(self, slots: NDArray[np.float64], *, party: str, parties: Collection[str], moment: Round) -> bytes:
-        """The encrypted vector of ``party``; entries beyond the party's share of a slot are refused."""
-        require_exactly(parties, parties)
-        if party not in parties:
-            raise UnknownIdentity(f"{party!r} is not among the declared parties; it cannot take part")
-        require_reals(slots, slot_share(len(parties)))
+    def encrypt(self, slots: NDArray[np.float64], *, parties: int) -> bytes:
+        """An encrypted vector; entries beyond the share that one of so many parties has of a slot are refused."""
+        require_reals(slots, slot_share(parties))
         count = chunks_for(slots.size)
-        rows = np.zeros((count, SLOTS))
-        values = np.zeros(count * VALUES_PER_CHUNK)
-        values[: slots.size] = slots
-        rows[:, :VALUES_PER_CHUNK] = values.reshape(count, VALUES_PER_CHUNK)
-        rows[:, VALUES_PER_CHUNK:] = roll_numbers(self._roll_key, party, parties=parties, moment=moment, chunks=count)
-        body = b"".join(_coefficients(ts.ckks_vector(self._context, row)) for row in rows)
-        return EncryptedVector(self.public.digest, slots.size, 1, body).to_bytes()
+        rows = np.zeros(count * SLOTS)
+        rows[: slots.size] = slots
+        body = b"".join(_coefficients(ts.ckks_vector(self._context, row)) for row in rows.reshape(count, SLOTS))
+        return EncryptedVector(self.public.digest, slots.size, body).to_bytes()
 
     def open(
         self,
-        total: bytes,
+        contributions: Iterable[tuple[str, bytes]],
         *,
         length: int,
         parties: Collection[str],
-        moment: Round,
         minimum: int = FEWEST_PARTIES,
     ) -> NDArray[np.float64]:
-        """The slots of the sum over exactly ``parties`` in this round; anything else stays closed.
+        """The slots of the sum of these vectors, one of each of ``parties``; their vouchers are checked before.
 
-        A sum that is ``Forged`` must end the use of this key: make a new one for the next epoch. CKKS, like every
-        lattice scheme, would give its key away bit by bit to someone who may try altered ciphertexts at will and
-        watch which are refused.
+        Should the numbers turn out ``Forged`` when they are decoded, the use of this key must end: make a new one for
+        the next epoch. CKKS, like every lattice scheme, would give its key away bit by bit to someone who may try
+        altered ciphertexts at will and watch which are refused.
         """
-        require_exactly(parties, parties, minimum)
-        vector = EncryptedVector.from_bytes(total)
-        vector.require(context_digest=self.public.digest, length=length, terms=len(parties))
-        with _tenseal_refusals("an encrypted sum is not valid; ask the aggregator to send it again"):
-            rows = np.array([_ciphertext(self._context, chunk).decrypt() for chunk in vector.chunks()])
-        require_all_present(rows[:, VALUES_PER_CHUNK:], self._roll_key, parties=parties, moment=moment)
-        return rows[:, :VALUES_PER_CHUNK].ravel()[:length]
+        chunks = self.public.add(contributions, length=length, parties=parties, minimum=minimum)
+        with _tenseal_refusals("an encrypted sum is not valid; a new epoch is needed"):
+            rows = np.array([_ciphertext(self._context, chunk).decrypt() for chunk in chunks])
+        return rows.ravel()[:length]
 
 
 @dataclass(frozen=True)

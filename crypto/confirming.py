@@ -4,6 +4,10 @@ Pairwise masks alone would let an aggregator open one party's vector: it collect
 was lost, has the others send the same numbers again without it, and subtracts the two sums. So, where losses are
 tolerated, each party adds one more stream that only it knows and reveals its seed once per round, for one list of
 parties. A sum needs every seed of its list; a list that was never confirmed by all stays closed for ever.
+
+The rule for callers, in both modes of a secure sum: a count either leaves under its party's own mask, or it is bound to
+the list it leaves for by leaving. Under CKKS too, where the mask lies inside the ciphertext: all parties share that
+key, so one of them could open two lists for the aggregator without asking anybody to confirm either.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,19 +22,14 @@ from crypto.masking import RingVector
 from crypto.rounds import FEWEST_PARTIES, Round, require_exactly
 
 
-def list_bytes(parties: Collection[str]) -> bytes:
-    """A list of parties, for signing and deriving."""
-    return pack("parties", *(party.encode() for party in sorted(parties)))
+def consent_bytes(seed: bytes) -> bytes:
+    """What a party signs for a round, and thereby for its list of parties, together with the seed it reveals."""
+    return pack("consent", seed)
 
 
-def consent_bytes(parties: Collection[str], seed: bytes = b"") -> bytes:
-    """What a party signs when it stands by a list; for masked sums together with the seed it reveals."""
-    return pack("consent", list_bytes(parties), seed)
-
-
-def own_seed(session: SessionKey, *, moment: Round, parties: Collection[str]) -> bytes:
-    """The seed of this party's own mask in this round; another round or list gives an unrelated one."""
-    return derive_key(session.to_bytes(), pack("own mask", moment.to_bytes(), list_bytes(parties)))
+def own_seed(session: SessionKey, moment: Round) -> bytes:
+    """The seed of this party's own mask in this round; another plan, list, number or question gives another."""
+    return derive_key(session.to_bytes(), pack("own mask", moment.to_bytes()))
 
 
 def cover(vector: RingVector, seed: bytes) -> RingVector:

@@ -6,7 +6,7 @@ while the text stays at home and still never contains an entry of a vector or a 
 
     CryptoError
     ├── Malformed            bytes that do not parse: truncated, padded, of another kind
-    ├── Forged               a signature, an authentication tag or a roll call that does not verify
+    ├── Forged               a signature or an authentication tag that does not verify, or a sum that cannot be one
     ├── ParticipationError   who takes part
     │   ├── UnknownIdentity      a party nobody pinned or declared
     │   ├── DuplicateParty       a party, or its key, that appears twice
@@ -18,8 +18,11 @@ while the text stays at home and still never contains an entry of a vector or a 
     └── MisplacedError       authentic, but it belongs somewhere else
         ├── WrongContext         a ciphertext under another key, or a weak or private context
         ├── WrongRun             a message of another run
+        ├── WrongPlan            a message of the same run under another plan
         ├── WrongEpoch           a message of an epoch before or after a change of keys
-        └── WrongRound           a replayed or reordered round
+        ├── WrongParties         a message for a sum over other parties
+        ├── WrongRound           a replayed or reordered round
+        └── WrongQuestion        an answer to something else than was asked here
 """
 
 from typing import ClassVar
@@ -83,9 +86,21 @@ class WrongRun(MisplacedError):
     code = "crypto.misplaced.wrong-run"
 
 
+class WrongPlan(MisplacedError):
+    code = "crypto.misplaced.wrong-plan"
+
+
 class WrongEpoch(MisplacedError):
     code = "crypto.misplaced.wrong-epoch"
 
 
+class WrongParties(MisplacedError):
+    code = "crypto.misplaced.wrong-parties"
+
+
 class WrongRound(MisplacedError):
     code = "crypto.misplaced.wrong-round"
+
+
+class WrongQuestion(MisplacedError):
+    code = "crypto.misplaced.wrong-question"

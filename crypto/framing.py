@@ -7,6 +7,7 @@ signature over the other. So every field carries its length, and the first field
 from crypto.errors import Malformed, OutOfRange
 
 _LENGTH_BYTES = 8
+MOST_FIELDS = 2**16  # a longer list of parties is an attack on our patience
 
 
 def pack(kind: str, *fields: bytes) -> bytes:
@@ -17,9 +18,17 @@ def pack(kind: str, *fields: bytes) -> bytes:
 
 def unpack(kind: str, data: bytes, count: int) -> list[bytes]:
     """The ``count`` fields of a message of this kind; anything else, one byte more or less, is refused."""
+    fields = unpack_all(kind, data, count)
+    if len(fields) != count:
+        raise Malformed(f"a {kind} message is truncated; ask its sender to send it again")
+    return fields
+
+
+def unpack_all(kind: str, data: bytes, most: int = MOST_FIELDS) -> list[bytes]:
+    """All fields of a message of this kind, at most so many."""
     fields: list[bytes] = []
     position = 0
-    for _ in range(count + 1):
+    while not fields or (position < len(data) and len(fields) <= most):
         start = position + _LENGTH_BYTES
         end = start + int.from_bytes(data[position:start])
         if end > len(data) or start > len(data):

@@ -6,7 +6,7 @@ one of them missing, its uncancelled masks leave the rest uniform. No mask is ev
 new epoch, not a recovery. Cost: one AES-CTR pass and one addition per other party.
 
 A stream must not mask two different vectors. The caller keeps the rounds it has answered and refuses to answer
-one of them with another vector; here run, epoch and round are simply required.
+one of them with another vector; here the round, which names the list of parties, is simply required.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -29,12 +29,11 @@ def mask(vector: RingVector, *, me: str, secrets: Mapping[str, PairSecret], mome
     _require_ring(vector)
     if me in secrets:
         raise DuplicateParty(f"{me!r} shares a secret with itself; rebuild the pair secrets of this epoch")
-    parties = sorted({me, *secrets})
-    require_exactly(parties, parties)
+    require_exactly([me, *secrets], moment.parties)
     masked = vector.copy()
     stream = KeyStream(vector.nbytes)
     for other in secrets:
-        words = stream.of(secrets[other].stream_key(moment, parties)).view(vector.dtype)
+        words = stream.of(secrets[other].stream_key(moment)).view(vector.dtype)
         if me < other:
             masked += words
         else:

@@ -1,33 +1,32 @@
 """The secret that two parties share for one epoch, and the stream key it gives for one round.
 
-The names, the session keys, the run and the epoch all enter the derivation, and for a stream key also the round
-and the complete list of parties: a party that is asked again with another list gives a fresh, unrelated mask, so
-an aggregator cannot subtract two answers to peel a mask off.
+The names, the session keys, the run, its plan and the epoch all enter the derivation, and for a stream key also the
+complete list of parties, the round and the question: a party that is asked again with another list gives a fresh,
+unrelated mask, so an aggregator cannot subtract two answers to peel a mask off, and masks cancel only between parties
+that were asked the same.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from crypto.announcement import Announcement
 from crypto.derive import derive_key
 from crypto.errors import Forged, UnknownIdentity
-from crypto.framing import number_bytes, pack
+from crypto.framing import pack
 from crypto.keys import SessionKey
-from crypto.rounds import Round, require_epoch, require_exactly
+from crypto.rounds import KeyPeriod, Round, require_exactly
 
 
 @dataclass(frozen=True)
 class PairSecret:
     """Known to two parties and nobody else; it is never sent."""
 
-    run: str
-    epoch: int
+    period: KeyPeriod
     secret: bytes = field(repr=False)
 
-    def stream_key(self, moment: Round, parties: Collection[str]) -> bytes:
-        require_epoch(self.run, self.epoch, moment.run, moment.epoch)
-        names = pack("parties", *(party.encode() for party in sorted(parties)))
-        return derive_key(self.secret, pack("mask stream", moment.to_bytes(), names))
+    def stream_key(self, moment: Round) -> bytes:
+        moment.period.require(self.period)
+        return derive_key(self.secret, pack("mask stream", moment.to_bytes()))
 
 
 def pair_secrets(session: SessionKey, me: str, admitted: Mapping[str, Announcement]) -> dict[str, PairSecret]:
@@ -42,15 +41,14 @@ def pair_secrets(session: SessionKey, me: str, admitted: Mapping[str, Announceme
 
 
 def _pair_secret(session: SessionKey, mine: Announcement, theirs: Announcement) -> PairSecret:
-    require_epoch(theirs.run, theirs.epoch, mine.run, mine.epoch)
+    theirs.period.require(mine.period)
     first, second = sorted((mine, theirs), key=lambda each: each.party)
     info = pack(
         "pair secret",
-        mine.run.encode(),
-        number_bytes(mine.epoch),
+        mine.period.to_bytes(),
         first.party.encode(),
         second.party.encode(),
         first.session_public,
         second.session_public,
     )
-    return PairSecret(mine.run, mine.epoch, derive_key(session.agree(theirs.session_public), info))
+    return PairSecret(mine.period, derive_key(session.agree(theirs.session_public), info))

@@ -4,6 +4,8 @@ All parties share one CKKS key. A party that gave it to the aggregator would sho
 alone, with only that party's share of the noise. Pairwise masks inside the ciphertext close this: what such a pair
 could open is uniform. Each ring element is written in digits that fit a slot; the digits of a sum are added up again
 modulo the ring, where the masks cancel. Exact, and no larger than unmasked counts of the same range in practice.
+
+That an opened sum is whole says only that decoding makes sense. It is no proof of what was added: vouchers are.
 """
 
 import math
@@ -56,7 +58,7 @@ class RingDigits:
             raise WrongShape(f"an opened sum must have {self.digits} slots for each entry")
         whole = np.rint(total)
         if np.abs(total - whole).max(initial=0.0) > _WHOLE_TOLERANCE or whole.min(initial=0.0) < 0:
-            raise Forged("an opened sum of digits is not whole; a contribution was altered or out of range")
+            raise Forged("an opened sum of digits is not whole; a party encrypted something else than digits")
         rows = whole.astype(np.uint64).reshape(self.digits, -1)
         ring = np.zeros(rows.shape[1], dtype=np.uint64)
         for place, row in enumerate(rows):

@@ -1,8 +1,14 @@
-"""Where in a run a message belongs, and who must be present.
+"""Where a message belongs, in one value, and who must be present.
 
-A key stream used twice gives both vectors away, so nothing here can be masked, signed or opened without saying
-run, epoch and round. An epoch is a period with one list of parties and one set of session keys; losing a party
-ends it. A sum over other parties than the declared ones is never made, not even silently.
+Everything that is signed, derived or journaled contains the bytes of one of the two values below. A `KeyPeriod` says
+run, plan and epoch: all that is known when session keys are announced, shared secrets made and letters sealed. A
+`Round` adds what is known when numbers leave: the list of parties, the number of the ask and what was asked. A message
+of another plan, list or question is therefore another message altogether: a run that an aggregator begins again under
+another plan shares no key stream, mask or signature with the first. Run, plan and question are strings here; what they
+mean is the caller's affair.
+
+A key stream used twice gives both vectors away, so nothing can be masked, signed or opened without a `Round`. A sum
+over other parties than the declared ones is never made, not even silently.
 """
 
 from collections.abc import Collection, Iterable
@@ -15,49 +21,84 @@ from crypto.errors import (
     TooFewParties,
     UnknownIdentity,
     WrongEpoch,
+    WrongParties,
+    WrongPlan,
+    WrongQuestion,
     WrongRound,
     WrongRun,
 )
-from crypto.framing import number_bytes, pack, read_number, read_text, unpack
+from crypto.framing import number_bytes, pack, read_number, read_text, unpack, unpack_all
 
 FEWEST_PARTIES = 2  # the sum of one party is that party's vector
 _NUMBER_LIMIT = 2**63
 
 
 @dataclass(frozen=True)
+class KeyPeriod:
+    """One set of session keys: an epoch of a run under one plan. Losing a party ends it."""
+
+    run: str
+    plan: str  # digest
+    epoch: int
+
+    def __post_init__(self) -> None:
+        if not self.run or not self.plan:
+            raise Malformed("an epoch needs the name of its run and the digest of its plan")
+        if not 0 <= self.epoch < _NUMBER_LIMIT:
+            raise OutOfRange("an epoch must lie between 0 and 2^63")
+
+    def to_bytes(self) -> bytes:
+        return pack("key period", self.run.encode(), self.plan.encode(), number_bytes(self.epoch))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "KeyPeriod":
+        run, plan, epoch = unpack("key period", data, 3)
+        return cls(read_text(run), read_text(plan), read_number(epoch))
+
+    def require(self, expected: "KeyPeriod") -> None:
+        """Refuse a message of this period when ``expected`` is under way."""
+        if self.run != expected.run:
+            raise WrongRun(f"a message of another run came in run {expected.run}; it is ignored")
+        if self.plan != expected.plan:
+            raise WrongPlan(f"a message of run {self.run} under another plan came; a run belongs to one plan")
+        if self.epoch != expected.epoch:
+            raise WrongEpoch(f"a message of epoch {self.epoch} came in epoch {expected.epoch}; its keys are retired")
+
+
+@dataclass(frozen=True)
 class Round:
     """The name of one sum: no two sums of a federation share it."""
 
-    run: str
-    epoch: int
+    period: KeyPeriod
+    parties: tuple[str, ...]  # in the sum, by name; none where nothing is summed in secret
     number: int
+    question: str  # digest of the ask
 
     def __post_init__(self) -> None:
-        if not self.run:
-            raise Malformed("a round needs the name of its run")
-        if not (0 <= self.epoch < _NUMBER_LIMIT and 0 <= self.number < _NUMBER_LIMIT):
-            raise OutOfRange("epoch and round number must lie between 0 and 2^63")
+        if not 0 <= self.number < _NUMBER_LIMIT:
+            raise OutOfRange("a round's number must lie between 0 and 2^63")
+        if list(self.parties) != sorted(set(self.parties)):
+            raise Malformed("a round names its parties once each and in order")
 
     def to_bytes(self) -> bytes:
-        return pack("round", self.run.encode(), number_bytes(self.epoch), number_bytes(self.number))
+        parties = pack("parties", *(party.encode() for party in self.parties))
+        return pack("round", self.period.to_bytes(), parties, number_bytes(self.number), self.question.encode())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Round":
-        run, epoch, number = unpack("round", data, 3)
-        return cls(read_text(run), read_number(epoch), read_number(number))
+        period, parties, number, question = unpack("round", data, 4)
+        names = tuple(read_text(party) for party in unpack_all("parties", parties))
+        return cls(KeyPeriod.from_bytes(period), names, read_number(number), read_text(question))
 
     def require(self, expected: "Round") -> None:
         """Refuse a message of this round when ``expected`` is under way."""
-        require_epoch(self.run, self.epoch, expected.run, expected.epoch)
+        self.period.require(expected.period)
+        if self.parties != expected.parties:
+            raise WrongParties("a message is for a sum over other parties than this one; nothing was opened")
         if self.number != expected.number:
             raise WrongRound(f"a message of round {self.number} came in round {expected.number}: replayed or reordered")
-
-
-def require_epoch(run: str, epoch: int, expected_run: str, expected_epoch: int) -> None:
-    if run != expected_run:
-        raise WrongRun(f"a message of another run came in run {expected_run}; it is ignored")
-    if epoch != expected_epoch:
-        raise WrongEpoch(f"a message of epoch {epoch} came in epoch {expected_epoch}; its keys are retired")
+        if self.question != expected.question:
+            raise WrongQuestion("a message answers another question than was asked here; nothing was opened")
 
 
 def require_exactly(present: Iterable[str], declared: Collection[str], minimum: int = FEWEST_PARTIES) -> None:

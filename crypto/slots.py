@@ -1,31 +1,23 @@
-"""Reals and counts as CKKS slots: which numbers a slot can hold, and how to make others fit.
+"""Reals as CKKS slots: which numbers a slot can hold, and how to make others fit.
 
 A slot of the context in ``crypto.ckks`` wraps around silently near ±2^19. The sum over all parties stays within a
 quarter of that, so one party may use ±SLOT_LIMIT / parties. Reals are multiplied by a power of two that fills this
-range, which also makes the relative error of the encryption tiny. Counts of large tables do not fit one slot:
-they are written as digits, each in a slot of its own, lowest digit first; only the highest digit is signed.
+range, which also makes the relative error of the encryption tiny. Counts are digits of masked ring elements
+(``crypto.ring_digits``).
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crypto.errors import Forged, OutOfRange, WrongShape
-from crypto.ranges import (
-    power_of_two_within,
-    require_integers,
-    require_limit,
-    require_parties,
-    require_reals,
-)
+from crypto.errors import OutOfRange
+from crypto.ranges import power_of_two_within, require_parties, require_reals
 
 SLOT_LIMIT = 2.0**17  # a quarter of the capacity 2^(60 - 40 - 1), for the sum over all parties
 SLOT_ERROR = 2e-8  # per ciphertext; empirical, not proven: measured maximum 5.2e-9 over 4·10^5 slots
 _MOST_PARTIES = 2**12  # each keeps at least five bits of a slot
-_WHOLE_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
@@ -59,50 +51,6 @@ class SlotReals:
 
     def decode(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
         return total / self.gain
-
-
-@dataclass(frozen=True)
-class SlotCounts:
-    """Integers within ±limit from each of ``parties`` parties; the sum is exact."""
-
-    limit: int
-    parties: int
-
-    def __post_init__(self) -> None:
-        slot_share(self.parties)
-        require_limit(self.limit, self.parties, 2**63 - 1)
-
-    @property
-    def digit_bits(self) -> int:
-        return math.floor(math.log2(slot_share(self.parties)))
-
-    @property
-    def digits(self) -> int:
-        return -(-self.limit.bit_length() // self.digit_bits)
-
-    def slots(self, entries: int) -> int:
-        """How many slots a vector of this many entries takes."""
-        return entries * self.digits
-
-    def encode(self, values: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        require_integers(values, self.limit)
-        rest = values.astype(np.int64)
-        rows = np.empty((self.digits, rest.size))
-        for row in rows[:-1]:
-            row[:] = rest & (2**self.digit_bits - 1)
-            rest >>= self.digit_bits  # rounds down: the lower digits are never negative
-        rows[-1] = rest
-        return rows.ravel()
-
-    def decode(self, total: NDArray[np.float64]) -> NDArray[np.int64]:
-        if total.ndim != 1 or total.size % self.digits:
-            raise WrongShape(f"an opened sum of counts must have {self.digits} slots per count")
-        whole = np.rint(total)
-        if np.abs(total - whole).max(initial=0.0) > _WHOLE_TOLERANCE:
-            raise Forged("an opened sum of counts is not whole; a contribution was altered or out of range")
-        rows = whole.astype(np.int64).reshape(self.digits, -1)
-        weights = np.int64(1) << (self.digit_bits * np.arange(self.digits, dtype=np.int64))
-        return np.asarray((rows * weights[:, None]).sum(axis=0), dtype=np.int64)
 
 
 def slot_share(parties: int) -> float:

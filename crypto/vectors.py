@@ -102,12 +102,17 @@ class EncryptedVectors:
         digits = [self._digits.encode(masked_counts)] if masked_counts.size else []
         return np.concatenate([*digits, self._reals.encode(reals)])
 
-    def decode(self, total: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def parts(self, total: NDArray[np.float64]) -> tuple[RingVector, NDArray[np.float64]]:
+        """The sum of the counts in their ring, where own masks may still be on it, and the rounded sum of the reals."""
         if total.shape != (self.size,):
             raise WrongShape(f"an opened sum must have {self.size} slots")
         split = self._digits.slots(self.shape.counts)
-        counts = self._counts.decode(self._digits.decode(total[:split]))
-        return counts, np.rint(self._reals.decode(total[split:]) / self.step) * self.step
+        reals = np.rint(self._reals.decode(total[split:]) / self.step) * self.step
+        return self._digits.decode(total[:split]), reals
+
+    def counts(self, ring: RingVector) -> NDArray[np.int64]:
+        """The sum of the counts, every mask being off."""
+        return self._counts.decode(ring)
 
     @property
     def _counts(self) -> Counts:

@@ -1,11 +1,11 @@
 """A party vouches: "the message with this digest is mine, for this round and this purpose".
 
 Masked vectors and ciphertexts are large and have no integrity of their own: one flipped bit opens to garbage
-rather than failing. So the sender signs a digest. The aggregator checks it against the message; the other
-parties, who must not see the message itself, check that every declared party vouched for this very round.
+rather than failing. So the sender signs a digest. The aggregator checks it against the message; so do the parties
+that open a sum of ciphertexts, and all check that every party of the round's list vouched for this very round.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from crypto.announcement import Roster
@@ -28,6 +28,11 @@ class Voucher:
         """Refuse a payload that is not, to the bit, what the party vouched for."""
         if digest(payload) != self.payload_digest:
             raise Forged(f"the message of {self.party!r} changed on its way; ask for it again")
+
+
+def sealed_bytes(layout: str, sealed: bytes) -> bytes:
+    """What a party vouches for when it seals an answer: the numbers and what they mean."""
+    return pack("sealed", layout.encode(), sealed)
 
 
 def vouch(key: IdentityKey, payload: bytes, *, party: str, moment: Round, purpose: str) -> bytes:
@@ -54,10 +59,9 @@ def verify_vouchers(
     *,
     moment: Round,
     purpose: str,
-    declared: Collection[str],
     minimum: int = FEWEST_PARTIES,
 ) -> dict[str, Voucher]:
-    """One verified voucher of each declared party, by name."""
+    """One verified voucher of each party of the round, by name."""
     verified = [verify_voucher(message, roster, moment=moment, purpose=purpose) for message in messages]
-    require_exactly((each.party for each in verified), declared, minimum)
+    require_exactly((each.party for each in verified), moment.parties, minimum)
     return {each.party: each for each in verified}

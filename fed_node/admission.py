@@ -1,7 +1,7 @@
 """Keys for an epoch: this party announces its own, checks everybody's, and begins.
 
-The aggregator only carries the announcements. A key counts if a pinned identity signed it for this run and epoch, so
-an aggregator that invents, swaps or leaves out a party is found out here, by every party for itself. Where the plan
+The aggregator only carries the announcements. A key counts if a pinned identity signed it for this run, plan and epoch,
+so an aggregator that invents, swaps or leaves out a party is found out here, by every party for itself. Where the plan
 sums under CKKS, the first party by name makes that key and the aggregator carries it to the others in sealed letters.
 """
 
@@ -28,7 +28,6 @@ class Admission:
     """One party's way into the epochs of one run."""
 
     plan: Plan
-    run: str
     credentials: Credentials
     sessions: SessionStore
 
@@ -41,7 +40,7 @@ class Admission:
         identity = self.credentials.roster[self.party]
         epoch = max(number(envelope, "epoch"), self.sessions.next_epoch)
         key = self.sessions.offer(epoch)
-        message = announce(self.credentials.identity, key, run=self.run, epoch=epoch, party=self.party)
+        message = announce(self.credentials.identity, key, period=self.sessions.period(epoch), party=self.party)
         return Envelope(
             {"announcement": as_array(message)},
             {"party": self.party, "identity": identity.to_text(), "epoch": epoch},
@@ -62,21 +61,20 @@ class Admission:
 
     def _admitted(self, envelope: Envelope) -> Session:
         epoch = number(envelope, "epoch")
-        key = self.sessions.offered(epoch)
+        key, period = self.sessions.offered(epoch), self.sessions.period(epoch)
         if only_plain(self.plan):
-            return Session(self.run, epoch, self.party, key, {}, None)
+            return Session(period, self.party, key, {}, None)
         messages = blobs(envelope, "announcement")
         admitted = admit(
             messages.values(),
             self.credentials.roster,
-            run=self.run,
-            epoch=epoch,
+            period=period,
             declared=list(messages),
             minimum=self.plan.minimum_parties,
         )
         pair_secrets(key, self.party, admitted)  # refuses a list without this party, or with another key in its name
         public_keys = {party: each.session_public for party, each in admitted.items()}
-        return Session(self.run, epoch, self.party, key, public_keys, None)
+        return Session(period, self.party, key, public_keys, None)
 
     def _letters(self, session: Session, context: PartyContext) -> dict[str, bytes]:
         """The CKKS key for each of the others, as 'for/<party>'."""

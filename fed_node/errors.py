@@ -8,12 +8,13 @@ ProtocolError
 ├── RunFinished            an ask of a run that has ended here; its answers are gone and are never made again
 ├── NotReserved            a charge or release for a run whose cost was never reserved
 ├── PeerNotPinned          the plan names a party whose identity was never compared
+├── RunOfAnotherPlan       a run that was begun under another plan; it belongs to that one for ever
 ├── NoSession              no keys for this run, or they are retired; a new epoch makes new ones
 ├── NotSealed              asked to stand by or open a sum that this party did not contribute to
-├── AnswerOutOfRange       a number too large for the sum, or none at all
+├── AnswerOutOfRange       a real too large for the sum, or none at all
 ├── SecondVector           another vector for a round whose masks are used
-├── AlreadyConfirmed       another list of parties for numbers that one list was confirmed for
-├── AlreadyOpened          another ciphertext for a round that was opened
+├── AlreadyConfirmed       another list of parties for numbers that are bound to one: confirmed, or sealed unmasked
+├── AlreadyOpened          other ciphertexts for a round that was opened
 └── SumRefused             a message that crypto/ refuses; its code says which way
 FedsynthError
 └── StoreError             the party's own volume fails; nothing is released until it works again
@@ -57,6 +58,10 @@ class NotReserved(ProtocolError):
 
 class PeerNotPinned(ProtocolError):
     code = "peer-not-pinned"
+
+
+class RunOfAnotherPlan(ProtocolError):
+    code = "run-of-another-plan"
 
 
 class NoSession(ProtocolError):

@@ -161,10 +161,10 @@ class Run:
             )
 
     def answer(self, envelope: Envelope) -> Envelope:
-        sequence = self.seal.moment(envelope).number
-        ask = wire.unpack_ask(envelope, self.name)
+        sequence = self.seal.sequence(envelope)
+        ask = wire.unpack_ask(envelope)
         check_ask(self.plan, ask, sequence)
-        key = AnswerKey(self.id, sequence, wire.digest(wire.pack_ask(ask, self.name)))
+        key = AnswerKey(self.id, sequence, wire.digest(wire.pack_ask(ask)))
         answer = self._stored_or_computed(key, ask)
         return self.seal.seal(answer, ask, envelope)
 

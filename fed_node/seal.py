@@ -2,7 +2,8 @@
 
 The aggregator is believed in nothing: a sum opens if every party of the epoch vouched for its answer to the same ask.
 One method a message: hello → keys → (ask → confirm → open) … → finish. `confirm` exists only where the plan tolerates
-the loss of parties (crypto/confirming.py says why), `open` only under CKKS. Refusals of crypto/ become this party's.
+the loss of parties (crypto/confirming.py says why), `open` only under CKKS: it carries every party's ciphertext and
+voucher, and the opener adds up what was vouched for. Refusals of crypto/ become this party's.
 """
 
 from __future__ import annotations
@@ -13,38 +14,38 @@ from pathlib import Path
 import numpy as np
 
 from crypto.confirming import consent_bytes, own_seed
-from crypto.derive import digest
 from crypto.framing import pack
-from crypto.rounds import Round, require_epoch
-from crypto.vouchers import Voucher, verify_vouchers
+from crypto.rounds import Round
+from crypto.vouchers import Voucher, sealed_bytes, verify_vouchers
 from fed_node import sealing
 from fed_node.admission import Admission
 from fed_node.answers import RUN_NAME
 from fed_node.credentials import Credentials
 from fed_node.errors import NotSealed, sum_refusals
 from fed_node.journal import Journal, LastSealed
+from fed_node.run_folder import RunFolder
 from fed_node.session import SessionStore
 from synth import wire
 from synth.errors import ProtocolError
-from synth.fields import as_array, blob, blobs, number
+from synth.fields import as_array, blobs, number
 from synth.interface import Answer, Ask
 from synth.plan import Plan
 from synth.programme import mode_of
-from synth.sums import Layout, purpose_of, question_of, tolerates_loss
+from synth.sums import CONFIRM, OPENED, Layout, purpose_of, question_of, tolerates_loss
 from synth.wire import Envelope
 
 
 class Seal:
-    """One party's part in the secure sums of one run."""
+    """One party's part in the secure sums of one run, under the one plan that the run belongs to."""
 
     def __init__(self, plan: Plan, party: str, run: str, home: Path, peers: Mapping[str, str]) -> None:
         if not RUN_NAME.fullmatch(run):
             raise ProtocolError("a run's name must be letters, digits, '.', '_' and '-', at most 128 of them")
-        self.plan, self.run = plan, run
-        self.sessions = SessionStore(home / "sessions" / run, run, party)
-        self.journal = Journal(home / "sessions" / run / "journal.json")
+        self.plan = plan
+        folder = RunFolder(home / "sessions" / run, plan.digest())
+        self.sessions, self.journal = SessionStore(folder, run, party), Journal(folder)
         self.credentials = Credentials(plan, party, home, peers)
-        self.admission = Admission(plan, run, self.credentials, self.sessions)
+        self.admission = Admission(plan, self.credentials, self.sessions)
 
     @sum_refusals()
     def hello(self, envelope: Envelope) -> Envelope:
@@ -55,61 +56,57 @@ class Seal:
         return self.admission.keys(envelope)
 
     @sum_refusals()
-    def moment(self, envelope: Envelope) -> Round:
-        """The round a message belongs to; refuses one of another epoch, before anything is computed for it."""
-        epoch = number(envelope, "epoch")
-        require_epoch(self.run, epoch, self.run, self.sessions.current.epoch)
-        return Round(self.run, epoch, number(envelope, "sequence"))
+    def sequence(self, envelope: Envelope) -> int:
+        """The number of the ask that a message is about; refuses another epoch, before anything is computed for it."""
+        self.sessions.period(number(envelope, "epoch")).require(self.sessions.current.period)
+        return number(envelope, "sequence")
 
     @sum_refusals()
     def seal(self, answer: Answer, ask: Ask, envelope: Envelope) -> Envelope:
         """The answer as it may leave."""
-        moment, mode, layout = self.moment(envelope), mode_of(self.plan, ask), Layout.of(answer)
-        question = question_of(ask)
-        purpose = purpose_of(mode, question)
+        session, mode, layout = self.sessions.current, mode_of(self.plan, ask), Layout.of(answer)
+        moment = session.round(self.sequence(envelope), question_of(ask))
         if mode == "plain":
             plain = wire.pack_answer(answer)
-            voucher = self.credentials.vouch(wire.digest(plain).encode(), moment, purpose)
+            voucher = self.credentials.vouch(wire.digest(plain).encode(), moment, purpose_of(mode))
             return Envelope({f"plain/{k}": v for k, v in plain.arrays.items()} | {"voucher": voucher}, plain.options)
-        session = self.sessions.current
-        self.journal.require_free(moment.number, session.parties)
-        sealing.check_range(self.plan, layout, answer)
-        text = layout.to_text()
-        numbers = wire.digest(wire.pack_answer(answer))
-        self.journal.seal(moment.epoch, moment.number, numbers, LastSealed(text, mode, question))
+        answer, text = sealing.within_range(self.plan, layout, answer), layout.to_text()
+        numbers = wire.digest(wire.pack_answer(answer)).encode()
+        what = LastSealed(text, mode, moment.question)
+        self.journal.seal(moment, numbers, what, under_own_mask=tolerates_loss(self.plan))
         way = sealing.masked if mode == "masked" else sealing.encrypted
-        sealed = way(self.plan, session, moment, question, layout, answer)
-        voucher = self.credentials.vouch(pack("sealed", text.encode(), sealed), moment, purpose)
+        sealed = way(self.plan, session, moment, layout, answer)
+        voucher = self.credentials.vouch(sealed_bytes(text, sealed), moment, purpose_of(mode))
         return Envelope({"sealed": as_array(sealed), "voucher": voucher}, {"layout": text})
 
     @sum_refusals()
     def confirm(self, envelope: Envelope) -> Envelope:
-        """Stand by the list of parties in a sum, once and for good; for masked sums, take the own mask off."""
-        moment, session = self.moment(envelope), self.sessions.current
-        last = self.journal.sealed(moment.epoch, moment.number)
-        self._vouched_by_all(envelope, "voucher", moment, purpose_of(last.mode, last.question))
-        self.journal.confirm(moment.number, session.parties)
-        seed = own_seed(session.key, moment=moment, parties=session.parties) if last.mode == "masked" else b""
-        consent = self.credentials.vouch(consent_bytes(session.parties, seed), moment, "confirm")
+        """Stand by the list of parties in a sum, once and for good, and take the own mask off."""
+        moment, last = self._last_sealed(envelope)
+        if not tolerates_loss(self.plan):
+            raise NotSealed(f"ask {moment.number} has no mask of this party's own; there is nothing to confirm")
+        self._vouched_by_all(envelope, "voucher", moment, purpose_of(last.mode))
+        self.journal.confirm(moment)
+        seed = own_seed(self.sessions.current.key, moment)
+        consent = self.credentials.vouch(consent_bytes(seed), moment, CONFIRM)
         return Envelope({"consent": consent, "seed": as_array(seed)})
 
     @sum_refusals()
     def open(self, envelope: Envelope) -> Envelope:
-        """The sum in the aggregator's ciphertext, if it is over exactly the parties of this epoch."""
-        moment, parties = self.moment(envelope), self.sessions.current.parties
-        last = self.journal.sealed(moment.epoch, moment.number)
+        """The sum of the ciphertexts that the parties of this epoch vouched for, added up here."""
+        moment, last = self._last_sealed(envelope)
         if last.mode != "ckks":
             raise NotSealed(f"ask {moment.number} was not encrypted; there is nothing to open")
-        self._vouched_by_all(envelope, "voucher", moment, purpose_of(last.mode, last.question))
-        if tolerates_loss(self.plan):  # everybody stands by this list: nobody will give these numbers to another
-            for consent in self._vouched_by_all(envelope, "consent", moment, "confirm").values():
-                consent.require(consent_bytes(parties))
-            self.journal.confirm(moment.number, parties)
-        total = blob(envelope, "total")
-        self.journal.open(moment.epoch, moment.number, digest(total).hex())
-        counts, reals = sealing.opened(self.plan, self.sessions, moment, Layout.from_text(last.layout), total)
-        voucher = self.credentials.vouch(pack("opened", counts.tobytes(), reals.tobytes()), moment, "opened")
-        return Envelope({"counts": np.asarray(counts), "reals": np.asarray(reals), "voucher": voucher})
+        ciphertexts = blobs(envelope, "sealed")
+        vouched = self._vouched_by_all(envelope, "voucher", moment, purpose_of("ckks"))
+        for party, voucher in vouched.items():
+            voucher.require(sealed_bytes(last.layout, ciphertexts.get(party, b"")))
+        seeds = self._consented(envelope, moment) if tolerates_loss(self.plan) else None
+        self.journal.open(moment, pack("vouched", *(vouched[party].payload_digest for party in moment.parties)))
+        layout = Layout.from_text(last.layout)
+        counts, reals = sealing.opened(self.plan, self.sessions, moment, layout, ciphertexts, seeds)
+        signed = self.credentials.vouch(pack("opened", counts.tobytes(), reals.tobytes()), moment, OPENED)
+        return Envelope({"counts": np.asarray(counts), "reals": np.asarray(reals), "voucher": signed})
 
     @sum_refusals()
     def signed(self, text: str) -> Envelope:
@@ -119,12 +116,25 @@ class Seal:
         signature = identity.sign(text.encode()).hex()
         return Envelope({}, {"statement": text, "public_key": identity.identity.public.hex(), "signature": signature})
 
+    def _last_sealed(self, envelope: Envelope) -> tuple[Round, LastSealed]:
+        """What this party sealed last, if the message is about it."""
+        sequence, session = self.sequence(envelope), self.sessions.current
+        last = self.journal.sealed(session.epoch, sequence)
+        return session.round(sequence, last.question), last
+
+    def _consented(self, envelope: Envelope, moment: Round) -> dict[str, bytes]:
+        """The seed of everybody's own mask, signed: nobody will give these numbers to another list of parties."""
+        seeds = blobs(envelope, "seed")
+        for party, consent in self._vouched_by_all(envelope, "consent", moment, CONFIRM).items():
+            consent.require(consent_bytes(seeds.get(party, b"")))
+        self.journal.confirm(moment)
+        return seeds
+
     def _vouched_by_all(self, envelope: Envelope, kind: str, moment: Round, purpose: str) -> dict[str, Voucher]:
         return verify_vouchers(
             blobs(envelope, kind).values(),
             self.credentials.roster,
             moment=moment,
             purpose=purpose,
-            declared=self.sessions.current.parties,
             minimum=self.plan.minimum_parties,
         )

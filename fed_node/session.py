@@ -7,6 +7,8 @@ Keys that are lost all the same are no loss: the party says so, and everybody mo
 
     <folder>/offer      the session key announced last; not yet agreed on
     <folder>/session    the agreed epoch: own key, everybody's public keys, the CKKS key
+
+The folder belongs to one plan (fed_node/run_folder.py).
 """
 
 from __future__ import annotations
@@ -14,17 +16,16 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from crypto.announcement import Announcement
 from crypto.ckks import PartyContext
-from crypto.derive import derive_key
 from crypto.errors import CryptoError
-from crypto.framing import pack
 from crypto.keys import SessionKey
 from crypto.pairing import PairSecret, pair_secrets
+from crypto.rounds import KeyPeriod, Round
 from fed_node.errors import NoSession
+from fed_node.run_folder import RunFolder
 from synth import archive
 from synth.errors import InputError
 from synth.fields import as_array
@@ -37,12 +38,15 @@ log = logging.getLogger("fed_node")
 class Session:
     """One epoch as this party agreed to it."""
 
-    run: str
-    epoch: int
+    period: KeyPeriod
     party: str
     key: SessionKey
     public_keys: dict[str, bytes]  # of every party of the epoch, this one included; empty if sums are plain
     context: PartyContext | None  # only where the plan sums under CKKS
+
+    @property
+    def epoch(self) -> int:
+        return self.period.epoch
 
     @property
     def parties(self) -> list[str]:
@@ -50,27 +54,26 @@ class Session:
 
     @property
     def admitted(self) -> dict[str, Announcement]:
-        return {party: Announcement(self.run, self.epoch, party, key) for party, key in self.public_keys.items()}
+        return {party: Announcement(self.period, party, key) for party, key in self.public_keys.items()}
 
-    def secrets_for(self, question: str) -> dict[str, PairSecret]:
-        """What this party shares with each other one that was asked the same."""
-        info = pack("question", question.encode())
-        return {
-            party: PairSecret(shared.run, shared.epoch, derive_key(shared.secret, info))
-            for party, shared in self._secrets.items()
-        }
+    def round(self, number: int, question: str) -> Round:
+        """The sum of everybody's answers to this ask, as it is named in all that is signed, derived and journaled."""
+        return Round(self.period, tuple(self.parties), number, question)
 
     @cached_property
-    def _secrets(self) -> dict[str, PairSecret]:
+    def secrets(self) -> dict[str, PairSecret]:
         return pair_secrets(self.key, self.party, self.admitted)
 
 
 class SessionStore:
     """The session of one run at one party."""
 
-    def __init__(self, folder: Path, run: str, party: str) -> None:
+    def __init__(self, folder: RunFolder, run: str, party: str) -> None:
         self.folder, self.run, self.party = folder, run, party
         self._last_epoch, self._session = self._load()
+
+    def period(self, epoch: int) -> KeyPeriod:
+        return KeyPeriod(self.run, self.folder.plan_digest, epoch)
 
     @property
     def next_epoch(self) -> int:
@@ -91,7 +94,7 @@ class SessionStore:
 
     def offered(self, epoch: int) -> SessionKey:
         found = self._read("offer")
-        if found is None or found[0]["epoch"] != epoch:
+        if found is None or found[0]["epoch"] != epoch or epoch < self.next_epoch:
             raise NoSession(f"no session key was offered for epoch {epoch}; the aggregator must say hello again")
         return SessionKey.from_bytes(bytes.fromhex(found[0]["key"]))
 
@@ -101,14 +104,14 @@ class SessionStore:
         meta = {"epoch": session.epoch, "key": session.key.to_bytes().hex(), "public_keys": public_keys}
         arrays = {"ckks": as_array(session.context.secret_bytes())} if session.context else {}
         self._write("session", meta, arrays)
-        (self.folder / "offer").unlink(missing_ok=True)
+        self.folder.remove("offer")
         self._last_epoch, self._session = session.epoch, session
 
     def retire(self) -> None:
         """Forget the keys, remember the epoch."""
         self._session = None
         self._write("session", {"epoch": self._last_epoch})
-        (self.folder / "offer").unlink(missing_ok=True)
+        self.folder.remove("offer")
 
     def _load(self) -> tuple[int, Session | None]:
         found = self._read("session")
@@ -124,18 +127,17 @@ class SessionStore:
             return meta["epoch"], None
         key = SessionKey.from_bytes(bytes.fromhex(meta["key"]))
         public_keys = {party: bytes.fromhex(text) for party, text in meta["public_keys"].items()}
-        return meta["epoch"], Session(self.run, meta["epoch"], self.party, key, public_keys, context)
+        return meta["epoch"], Session(self.period(meta["epoch"]), self.party, key, public_keys, context)
 
     def _write(self, name: str, meta: dict[str, Any], arrays: Arrays | None = None) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        archive.write_durably(self.folder / name, archive.pack(arrays or {}, meta))
+        self.folder.write(name, archive.pack(arrays or {}, meta))
 
     def _read(self, name: str) -> tuple[dict[str, Any], Arrays] | None:
-        path = self.folder / name
-        try:
-            arrays, meta = archive.unpack(path.read_bytes(), str(path))
-        except FileNotFoundError:
+        content = self.folder.read(name)
+        if content is None:
             return None
+        try:
+            arrays, meta = archive.unpack(content, str(self.folder.path / name))
         except InputError as error:
             log.warning("%s; a new epoch is needed", error)
             return None

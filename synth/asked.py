@@ -35,11 +35,6 @@ def whole_numbers(ask: Ask, phase: str, *names: str) -> list[int]:
     return numbers
 
 
-def only_for(ask: Ask, party: str, forms: Mapping[str, Form] | None = None) -> Arrays:
-    """The arrays that are for this party alone; left out, there must be none."""
-    return exactly(ask.only.get(party, {}), forms or {})
-
-
 def exactly(arrays: Arrays, forms: Mapping[str, Form]) -> Arrays:
     """These arrays, if they are all that was expected and nothing else."""
     require_names(arrays, forms)

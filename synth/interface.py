@@ -39,12 +39,11 @@ Combine = Literal["sum", "gather"]  # "gather": the aggregator sees each answer,
 
 @dataclass(frozen=True)
 class Ask:
-    """One question to the parties."""
+    """One question, the same to every party: all of it is what they vouch to have been asked."""
 
     arrays: Arrays = field(default_factory=dict)  # weights, encodings; empty for counting queries
     options: dict[str, Scalar] = field(default_factory=dict)  # phase, columns, steps
     combine: Combine = "sum"
-    only: dict[str, Arrays] = field(default_factory=dict)  # extra arrays for one party (vertical plans)
 
 
 @dataclass(frozen=True)

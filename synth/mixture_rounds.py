@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from synth.asked import Form, exactly, only_for, whole_numbers
+from synth.asked import Form, exactly, whole_numbers
 from synth.encoding.mixtures import COMPONENTS, Mixture, average_by_rank, by_rank, fit_local, pool_and_refit
 from synth.encoding.records import Records
 from synth.errors import ProtocolError
@@ -65,7 +65,6 @@ class MixtureInquiry(StatisticsInquiry):
         (number,) = whole_numbers(ask, self.phase, "round")
         if number >= MIXTURE_ROUNDS:
             raise ProtocolError(f"Algorithm 4.1 has rounds 0 to {MIXTURE_ROUNDS - 1}; round {number} is none of them")
-        only_for(ask, party)
         exactly(ask.arrays, dict.fromkeys(self.numeric, Form((3, COMPONENTS))) if number else {})
         for _, variances, weights in ask.arrays.values():
             if variances.min() <= 0 or weights.min() < 0 or weights.sum() <= 0:

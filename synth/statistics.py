@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from synth.asked import exactly, only_for, whole_numbers
+from synth.asked import exactly, whole_numbers
 from synth.budget import share_of, statistics_event, summed_variance
 from synth.encoding.cells import Cells
 from synth.encoding.mixtures import Mixture
@@ -91,7 +91,6 @@ class StatisticsInquiry(Inquiry):
     def cost(self, ask: Ask, party: str) -> list[Event]:
         whole_numbers(ask, self.phase)
         exactly(ask.arrays, {})
-        only_for(ask, party)
         return self.whole_cost(party)
 
     def planned_costs(self, party: str) -> list[list[Event]]:

@@ -25,21 +25,22 @@ _COUNT_NOISE = 2**20  # and its noise may be this large
 
 Way = Literal["count", "real"]
 WEIGHT = 1  # the weight is the last real
+CONFIRM, OPENED = "confirm", "opened"  # what a party signs in a round beside its answer
 
 
 def question_of(ask: Ask) -> str:
     """What every party must have been asked alike: masks cancel, and sums open, only between the same questions.
 
     Without this an aggregator could send one party the model and the others a dead one, whose updates vanish in the
-    sum (Pasquini, Francati and Ateniese, 2022). Arrays meant for one party only (vertical plans) are not covered.
+    sum (Pasquini, Francati and Ateniese, 2022). The whole ask is covered: nothing in it is for one party alone.
     """
     options = {name: float(value) if isinstance(value, float) else value for name, value in ask.options.items()}
-    return wire.digest(wire.pack_ask(replace(ask, options=options, only={}), ""))
+    return wire.digest(wire.pack_ask(replace(ask, options=options)))
 
 
-def purpose_of(mode: Mode, question: str) -> str:
-    """What a party signs its answer for."""
-    return f"{mode} answer to {question}"
+def purpose_of(mode: Mode) -> str:
+    """What a party signs its answer as; run, plan, list, number and question are in the round it signs it for."""
+    return f"{mode} answer"
 
 
 def tolerates_loss(plan: Plan) -> bool:

@@ -80,25 +80,21 @@ def _arrays_in(block: Array, layout: ConfigRecord) -> Arrays:
     return arrays
 
 
-def pack_ask(ask: Ask, party: str) -> Envelope:
-    """The ask as this party sees it: its own extra arrays, nobody else's."""
+def pack_ask(ask: Ask) -> Envelope:
     arrays = {f"ask/{name}": a for name, a in ask.arrays.items()}
-    arrays |= {f"only/{name}": a for name, a in ask.only.get(party, {}).items()}
     return Envelope(arrays, {f"option/{k}": v for k, v in ask.options.items()} | {"combine": ask.combine})
 
 
-def unpack_ask(envelope: Envelope, party: str) -> Ask:
+def unpack_ask(envelope: Envelope) -> Ask:
     combine = envelope.options.get("combine")
     if combine not in ("sum", "gather"):
         raise ProtocolError("an ask must say how its answers are combined: 'sum' or 'gather'")
-    only = _under("only/", envelope.arrays)
-    if any(not name.startswith(("ask/", "only/")) for name in envelope.arrays):
+    if any(not name.startswith("ask/") for name in envelope.arrays):
         raise ProtocolError("an ask holds an array that is no part of it; its sender runs another version")
     return Ask(
         arrays=_under("ask/", envelope.arrays),
         options=_under("option/", envelope.options),
         combine="sum" if combine == "sum" else "gather",
-        only={party: only} if only else {},
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from synth.asked import Form, checked, only_for, require_names, whole_numbers
+from synth.asked import Form, checked, require_names, whole_numbers
 from synth.assessment import figures, schedule
 from synth.assessment.copies import row_numbers, share_by_chance
 from synth.assessment.gate import judge
@@ -115,23 +115,22 @@ class AssessmentInquiry(Inquiry):
     # Party
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
-        self._checked(ask, party)
+        self._checked(ask)
         return self.whole_cost(party)
 
     def planned_costs(self, party: str) -> list[list[Event]]:
         return [list(self.events.values()) or [Unaccounted("exact scores of the synthetic table")]]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
-        bins = self._checked(ask, party)
+        bins = self._checked(ask)
         counts = self._counted(data, bins) | {"outcomes": self._outcomes(ask.arrays, data)}
         for part, event in self.events.items():
             counts[part] = counts[part] + noise.child(part).skellam(share_of(self.plan, event), len(counts[part]))
         return Answer(counts, weight=self.plan.share(party)), local
 
-    def _checked(self, ask: Ask, party: str) -> Bins:
+    def _checked(self, ask: Ask) -> Bins:
         """The bins of an ask that can be answered; refuses any other."""
         whole_numbers(ask, self.phase)
-        only_for(ask, party)
         require_names(ask.arrays, ["bins", "rows", *(["weights", "edges"] if self.classes else [])])
         checked(ask.arrays, "rows", Form((self.plan.rows,), np.uint64))
         if self.classes:

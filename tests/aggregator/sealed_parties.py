@@ -101,9 +101,8 @@ class SealedParties:
         try:
             match kind:
                 case "ask":
-                    moment = seal.moment(envelope)
-                    ask = wire.unpack_ask(envelope, party)
-                    return seal.seal(self.answers(party, moment.number), ask, envelope)
+                    sequence, ask = seal.sequence(envelope), wire.unpack_ask(envelope)
+                    return seal.seal(self.answers(party, sequence), ask, envelope)
                 case "finish":
                     return seal.signed(f'{{"party": "{party}"}}')
                 case _:

@@ -9,21 +9,18 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from aggregator.adding import sealed_round
 from crypto.ckks import PartyContext, _ciphertext
-from crypto.encrypted import VALUES_PER_CHUNK, EncryptedVector
+from crypto.encrypted import EncryptedVector
 from crypto.errors import CryptoError
 from crypto.quantize import narrowest_counts
 from crypto.ring_digits import RingDigits
-from crypto.rounds import Round
-from fed_node.errors import NoSession, SumRefused
+from fed_node.errors import NoSession, NotSealed, SumRefused
 from synth.errors import FedsynthError, Refusal
-from synth.fields import as_array, blob
+from synth.fields import as_array, as_arrays, blob, blobs
 from synth.interface import Arrays, Scalar
-from synth.sums import Layout, count_limit, purpose_of, question_of
+from synth.sums import Layout, count_limit
 from synth.wire import Envelope
 from tests.aggregator.sealed_parties import (
-    RUN,
     STATISTICS,
     TRAINING,
     SealedParties,
@@ -87,31 +84,78 @@ def test_the_aggregators_context_opens_nothing(tmp_path: Path) -> None:
         PartyContext(public.data)
 
 
-def test_parties_open_no_single_ciphertext_and_no_sum_of_some(tmp_path: Path) -> None:
-    """Not even when everybody's vouchers are shown with it; and the key is not tried a second time."""
+def other_ciphertexts(sealed: dict[str, bytes]) -> dict[str, dict[str, bytes]]:
+    """What an aggregator could send in place of the three vouched ciphertexts to learn one of them.
+
+    The last is what lattice reduction found a q for: a small polynomial that is nearly 0 on the slots of any fixed
+    pattern, so that Σc + q·c_victim keeps the pattern. Here q = 2 stands for it; no q passes, as nothing altered does.
+    """
+    first, second, victim = (sealed[party] for party in sorted(sealed))
+    vector = EncryptedVector.from_bytes(victim)
+    coefficients = np.frombuffer(vector.body, "<u8")
+    zero = EncryptedVector(vector.context_digest, vector.length, bytes(len(vector.body))).to_bytes()
+    scaled = EncryptedVector(vector.context_digest, vector.length, (3 * coefficients).tobytes()).to_bytes()
+    flipped = bytearray(victim)
+    flipped[-1] ^= 1
+    names = sorted(sealed)
+    return {
+        "one alone": dict(zip(names, (zero, zero, victim), strict=True)),
+        "one left out": dict(zip(names, (first, second, zero), strict=True)),
+        "one twice": dict(zip(names, (first, victim, victim), strict=True)),
+        "one bit": dict(zip(names, (first, second, bytes(flipped)), strict=True)),
+        "one missing": dict(zip(names[:2], (first, second), strict=True)),
+        "one more": dict(zip([*names, "party-9"], (first, second, victim, victim), strict=True)),
+        "a multiple of one": dict(zip(names, (first, second, scaled), strict=True)),
+    }
+
+
+@pytest.mark.parametrize("minimum", [None, 2])
+def test_parties_open_nothing_but_the_sum_of_what_was_vouched_for(minimum: int | None, tmp_path: Path) -> None:
+    """There is no message in which a sum of the aggregator's own could stand, and an altered ciphertext fails."""
+    world = SealedParties(plan_for("ckks", secure_sum={"minimum_parties": minimum}), tmp_path)
+    sums = admitted(world)
+    total = sums.total(TRAINING, 0)
+    proper = next(envelope for kind, _, envelope in world.record if kind == "to open")
+    kinds = {"sealed", "voucher"} | ({"consent", "seed"} if minimum else set())
+    assert {name.split("/")[0] for name in proper.arrays} == kinds
+    opener = world.seals["party-1"]
+    for what, sealed in other_ciphertexts(blobs(proper, "sealed")).items():
+        arrays = {name: array for name, array in proper.arrays.items() if not name.startswith("sealed/")}
+        with pytest.raises(SumRefused) as refused:
+            opener.open(Envelope(arrays | as_arrays("sealed", sealed), proper.options))
+        code = "crypto.participation.unknown-identity" if what == "one more" else "crypto.forged"
+        assert refused.value.code == code, what
+    aggregators_own = Envelope(proper.arrays | {"total": as_array(b"anything")}, proper.options)
+    again = opener.open(aggregators_own)  # nobody reads it; refused ciphertexts cost no key, for none was tried
+    assert np.array_equal(again.arrays["reals"][-1:], [total.weight])  # type: ignore[union-attr]
+
+
+def test_masked_answers_are_no_ciphertexts(tmp_path: Path) -> None:
+    world = SealedParties(plan_for("masked"), tmp_path)
+    admitted(world).total(TRAINING, 0)
+    with pytest.raises(NotSealed):
+        world.seals["party-1"].open(Envelope({}, {"epoch": 0, "sequence": 0}))
+
+
+def test_a_party_that_encrypts_something_else_costs_everybody_the_key(tmp_path: Path) -> None:
+    """Its digits are no digits: the sum is forged, and the key is not tried a second time."""
     world = SealedParties(plan_for("ckks"), tmp_path)
     sums = admitted(world)
-
-    def alone(kind: str, party: str, envelope: Envelope) -> Envelope:
-        if kind != "open":
-            return envelope
-        one = EncryptedVector.from_bytes(blob(replies(world, "ask")["party-3"], "sealed"))
-        claim = EncryptedVector(one.context_digest, one.length, 3, one.body).to_bytes()
-        return Envelope(envelope.arrays | {"total": as_array(claim)}, envelope.options)
-
-    world.outgoing = alone
+    liar = world.seals["party-3"].sessions.current.context
+    assert liar is not None
+    honest = liar.encrypt
+    object.__setattr__(liar, "encrypt", lambda slots, parties: honest(slots + 0.4, parties=parties))
     with pytest.raises(Refusal) as refused:
-        sums.total(TRAINING, 0)
+        sums.total(STATISTICS, 0)
     assert refused.value.code == "crypto.forged"
-    world.outgoing = lambda kind, party, envelope: envelope
     with pytest.raises(NoSession):
-        world.seals["party-1"].moment(Envelope({}, {"epoch": 0, "sequence": 0}))
-    assert_is_sum(sums.total(TRAINING, 0), sums.parties, 0)
+        world.seals["party-1"].sequence(Envelope({}, {"epoch": 0, "sequence": 0}))
+    assert_is_sum(sums.total(STATISTICS, 0), sums.parties, 0)
     assert sums.epoch is not None
     assert sums.epoch.number == 1
 
 
-def test_a_round_is_opened_from_one_ciphertext_only(tmp_path: Path) -> None:
+def test_a_round_is_opened_from_one_set_of_ciphertexts_only(tmp_path: Path) -> None:
     """Encrypting the same numbers again gives another ciphertext; it is not opened in the same epoch."""
     world = SealedParties(plan_for("ckks"), tmp_path)
     sums = admitted(world)
@@ -131,7 +175,7 @@ def test_a_party_that_gives_the_ckks_key_away_shows_nobodys_counts(tmp_path: Pat
     vector = EncryptedVector.from_bytes(blob(replies(world, "ask")["party-1"], "sealed"))
     colluder = context_of(world, "party-3")
     rows = np.array([_ciphertext(colluder._context, chunk).decrypt() for chunk in vector.chunks()])
-    slots = rows[:, :VALUES_PER_CHUNK].ravel()[: vector.length]
+    slots = rows.ravel()[: vector.length]
     truth = answer_of("party-1", 0)
     counts, reals = Layout.of(truth).flatten(truth)
     codec = narrowest_counts(count_limit(world.plan), 3)
@@ -191,11 +235,10 @@ def test_a_loss_invented_before_the_sum_is_confirmed_gives_one_sum_only(mode: st
         assert refused.value.code == "crypto.misplaced.wrong-epoch"
     mine = world.seals["party-3"].confirm(Envelope(dict(vouchers), dict(header)))  # it cannot know, and stands by all
     if mode == "ckks":  # it holds the key, but does not open without the consent of all
-        purpose = purpose_of("ckks", question_of(TRAINING))
-        sealed = sealed_round(world.plan, first, Round(RUN, first.number, 0), purpose, all_three)
-        forged = {"total": as_array(sealed.encrypted_total()), "consent/party-3": mine.arrays["consent"]}
+        some: Arrays = {f"sealed/{party}": reply.arrays["sealed"] for party, reply in all_three.items()}
+        some |= {"consent/party-3": mine.arrays["consent"], "seed/party-3": mine.arrays["seed"]}
         with pytest.raises(SumRefused) as refused:
-            world.seals["party-3"].open(Envelope(forged | vouchers, dict(header)))
+            world.seals["party-3"].open(Envelope(some | vouchers, dict(header)))
         assert refused.value.code == "crypto.participation.too-few-parties"
 
 
@@ -212,19 +255,16 @@ def test_different_questions_to_different_parties_give_no_sum(mode: str, tmp_pat
     world.outgoing = other
     with pytest.raises(FedsynthError) as refused:
         sums.total(TRAINING, 0)
-    assert refused.value.code == "crypto.malformed"  # an honest aggregator notices first
+    assert refused.value.code == "crypto.misplaced.wrong-question"  # an honest aggregator notices first
     received = replies(world, "ask")
     if mode == "masked":
         words = [np.frombuffer(blob(reply, "sealed"), "<u8") for reply in received.values()]
         counts = (words[0] + words[1] + words[2])[:26].view(np.int64)
         assert np.abs(counts).min() > 10**9  # uniform in ±2^63, the counts are below 2000; false alarm: 3e-9
         return
-    assert sums.epoch is not None
-    assert sums.epoch.public is not None
-    length = EncryptedVector.from_bytes(blob(received["party-1"], "sealed")).length
-    vectors = [(party, blob(reply, "sealed")) for party, reply in received.items()]
-    total = sums.epoch.public.add(vectors, length=length, parties=sums.parties)
-    arrays = {"total": as_array(total)} | {f"voucher/{p}": reply.arrays["voucher"] for p, reply in received.items()}
+    arrays = as_arrays("sealed", {party: blob(reply, "sealed") for party, reply in received.items()})
+    arrays |= {f"voucher/{party}": reply.arrays["voucher"] for party, reply in received.items()}
     for seal in world.seals.values():
-        with pytest.raises(SumRefused):
+        with pytest.raises(SumRefused) as closed:
             seal.open(Envelope(arrays, {"epoch": 0, "sequence": 0}))
+        assert closed.value.code == "crypto.misplaced.wrong-question"

@@ -166,11 +166,10 @@ def test_an_ask_is_a_function_of_the_state(family: str) -> None:
     world = federation(family)
     synthesizer = build(world.plan)
     synthesizer.begin(statistics_of(world), 1)
-    party = world.plan.parties[0].name
     resumed = build(world.plan)
     resumed.restore(synthesizer.state())
     asks = [each.ask(0) for each in (synthesizer, synthesizer, resumed)]
-    assert len({wire.digest(wire.pack_ask(ask, party)) for ask in asks if ask is not None}) == 1
+    assert len({wire.digest(wire.pack_ask(ask)) for ask in asks if ask is not None}) == 1
     assert None not in asks
 
 

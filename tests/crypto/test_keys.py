@@ -15,11 +15,12 @@ from crypto.errors import (
     TooFewParties,
     UnknownIdentity,
     WrongEpoch,
+    WrongPlan,
     WrongRun,
 )
 from crypto.keys import Identity, IdentityKey, SessionKey
 from crypto.pairing import pair_secrets
-from tests.crypto.federations import Federation, build_federation
+from tests.crypto.federations import Federation, build_federation, period
 
 
 def every_error(kind: type[CryptoError] = CryptoError) -> list[type[CryptoError]]:
@@ -87,25 +88,26 @@ def test_both_sides_of_a_pair_agree_and_pairs_differ(hospitals: Federation) -> N
     assert len({secret.secret for mine in secrets.values() for secret in mine.values()}) == 3
 
 
-def test_run_epoch_and_session_key_all_change_the_secret(hospitals: Federation) -> None:
+def test_run_plan_epoch_and_session_key_all_change_the_secret(hospitals: Federation) -> None:
     def secret(federation: Federation) -> bytes:
         return federation.secrets["berlin"]["oslo"].secret
 
     first = secret(hospitals)
     assert secret(build_federation(hospitals.names, run="run-2")) != first
     assert secret(build_federation(hospitals.names, epoch=1)) != first
+    assert secret(build_federation(hospitals.names, plan="plan-2")) != first
 
 
 def test_an_invented_party_is_refused(hospitals: Federation) -> None:
-    forged = announce(IdentityKey.generate(), SessionKey.generate(), run="run-1", epoch=0, party="atlantis")
+    forged = announce(IdentityKey.generate(), SessionKey.generate(), period=period(), party="atlantis")
     with pytest.raises(UnknownIdentity):
-        verify_announcement(forged, hospitals.roster, run="run-1", epoch=0)
+        verify_announcement(forged, hospitals.roster, period=period())
 
 
 def test_a_swapped_session_key_is_refused(hospitals: Federation) -> None:
-    forged = announce(IdentityKey.generate(), SessionKey.generate(), run="run-1", epoch=0, party="oslo")
+    forged = announce(IdentityKey.generate(), SessionKey.generate(), period=period(), party="oslo")
     with pytest.raises(Forged):
-        verify_announcement(forged, hospitals.roster, run="run-1", epoch=0)
+        verify_announcement(forged, hospitals.roster, period=period())
 
 
 def test_a_party_swapped_under_my_own_name_is_noticed(hospitals: Federation) -> None:
@@ -118,19 +120,21 @@ def test_pairing_without_being_admitted_is_refused(hospitals: Federation) -> Non
         pair_secrets(SessionKey.generate(), "atlantis", hospitals.admitted)
 
 
-def test_announcements_of_another_run_or_epoch_are_refused(hospitals: Federation) -> None:
+def test_announcements_of_another_run_plan_or_epoch_are_refused(hospitals: Federation) -> None:
     message = hospitals.messages["oslo"]
     with pytest.raises(WrongRun):
-        verify_announcement(message, hospitals.roster, run="run-2", epoch=0)
+        verify_announcement(message, hospitals.roster, period=period("run-2"))
+    with pytest.raises(WrongPlan):
+        verify_announcement(message, hospitals.roster, period=period(plan="plan-2"))
     with pytest.raises(WrongEpoch):
-        verify_announcement(message, hospitals.roster, run="run-1", epoch=1)
+        verify_announcement(message, hospitals.roster, period=period(epoch=1))
 
 
 def test_admission_needs_exactly_the_declared_parties(hospitals: Federation) -> None:
     def attempt(
         messages: list[bytes], declared: tuple[str, ...] = hospitals.names, minimum: int = 2
     ) -> dict[str, Announcement]:
-        return admit(messages, hospitals.roster, run="run-1", epoch=0, declared=declared, minimum=minimum)
+        return admit(messages, hospitals.roster, period=period(), declared=declared, minimum=minimum)
 
     berlin, lyon, oslo = (hospitals.messages[name] for name in ("berlin", "lyon", "oslo"))
     assert list(attempt([oslo, berlin, lyon])) == ["berlin", "lyon", "oslo"]
@@ -149,12 +153,12 @@ def test_admission_needs_exactly_the_declared_parties(hospitals: Federation) -> 
 
 
 def test_two_parties_with_one_session_key_are_refused(hospitals: Federation) -> None:
-    copied = announce(hospitals.identities["oslo"], hospitals.sessions["lyon"], run="run-1", epoch=0, party="oslo")
+    copied = announce(hospitals.identities["oslo"], hospitals.sessions["lyon"], period=period(), party="oslo")
     messages = [hospitals.messages["berlin"], hospitals.messages["lyon"], copied]
     with pytest.raises(DuplicateParty, match="same session key"):
-        admit(messages, hospitals.roster, run="run-1", epoch=0, declared=hospitals.names)
+        admit(messages, hospitals.roster, period=period(), declared=hospitals.names)
 
 
 def test_a_negative_epoch_is_refused(hospitals: Federation) -> None:
     with pytest.raises(OutOfRange):
-        announce(hospitals.identities["oslo"], hospitals.sessions["oslo"], run="run-1", epoch=-1, party="oslo")
+        announce(hospitals.identities["oslo"], hospitals.sessions["oslo"], period=period(epoch=-1), party="oslo")

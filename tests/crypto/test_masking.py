@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from crypto.errors import DuplicateParty, TooFewParties, UnknownIdentity, WrongEpoch, WrongRun, WrongShape
+from crypto.errors import DuplicateParty, TooFewParties, UnknownIdentity, WrongEpoch, WrongPlan, WrongRun, WrongShape
 from crypto.masking import RingVector, mask, masked_sum
 from crypto.pairing import PairSecret
 from crypto.quantize import FixedPoint
-from crypto.rounds import Round
-from tests.crypto.federations import Federation, build_federation
+from crypto.rounds import KeyPeriod, Round
+from tests.crypto.federations import Federation, build_federation, moment_of
 
 KNOWN = json.loads((Path(__file__).parent / "known_answers.json").read_text())
 
@@ -51,14 +51,14 @@ def test_the_sum_of_opened_is_the_sum_of_inputs(
     codec = FixedPoint(2.5, len(names), bits)
     vectors = np.random.default_rng(seed).uniform(-2.5, 2.5, (len(names), 33))
     encoded = [codec.encode(vector) for vector in vectors]
-    sent = contributions(federation, encoded, Round(run, epoch, number))
+    sent = contributions(federation, encoded, moment_of(number, run=run, epoch=epoch, parties=tuple(names)))
     opened = codec.decode(masked_sum(sent, parties=names))
     assert np.abs(opened - vectors.sum(axis=0)).max() <= codec.error_bound + 1e-14
 
 
 def test_order_of_arrival_does_not_matter(hospitals: Federation) -> None:
     vectors = [np.array([1, 2], dtype=np.uint64)] * 3
-    sent = contributions(hospitals, vectors, Round("run-1", 0, 0))
+    sent = contributions(hospitals, vectors, moment_of())
     assert masked_sum(reversed(sent), parties=hospitals.names).tolist() == [3, 6]
 
 
@@ -74,8 +74,9 @@ def fields(*parts: bytes) -> bytes:
 
 @pytest.mark.parametrize("answer", KNOWN["masks"], ids=lambda answer: answer["note"])
 def test_masks_match_the_checked_in_answers(answer: dict[str, Any]) -> None:
-    secret = PairSecret(answer["run"], answer["epoch"], bytes.fromhex(answer["pair_secret"]))
-    moment = Round(answer["run"], answer["epoch"], answer["round"])
+    period = KeyPeriod(answer["run"], answer["plan"], answer["epoch"])
+    secret = PairSecret(period, bytes.fromhex(answer["pair_secret"]))
+    moment = Round(period, tuple(answer["parties"]), answer["round"], answer["question"])
     zeros = np.zeros(4, dtype=answer["ring"])
     first, second = answer["parties"]
     masked = mask(zeros, me=first, secrets={second: secret}, moment=moment)
@@ -86,11 +87,11 @@ def test_masks_match_the_checked_in_answers(answer: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("answer", KNOWN["masks"], ids=lambda answer: answer["note"])
 def test_checked_in_answers_follow_from_the_standards(answer: dict[str, Any]) -> None:
-    place = fields(
-        b"round", answer["run"].encode(), answer["epoch"].to_bytes(8, "big"), answer["round"].to_bytes(8, "big")
-    )
+    run, plan, question = (answer[name].encode() for name in ("run", "plan", "question"))
+    period = fields(b"key period", run, plan, answer["epoch"].to_bytes(8, "big"))
     names = fields(b"parties", *(name.encode() for name in answer["parties"]))
-    key = hkdf_by_the_book(bytes.fromhex(answer["pair_secret"]), fields(b"mask stream", place, names))
+    place = fields(b"round", period, names, answer["round"].to_bytes(8, "big"), question)
+    key = hkdf_by_the_book(bytes.fromhex(answer["pair_secret"]), fields(b"mask stream", place))
     block = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
     stream = block.update(bytes(16)) + block.update(bytes(15) + b"\x01")
     assert stream.hex().startswith(answer["mask"])
@@ -110,7 +111,7 @@ def test_keys_match_the_checked_in_answers(hospitals: Federation) -> None:
 def test_every_proper_subset_of_masked_vectors_looks_uniform(ring: str) -> None:
     federation = build_federation(("a", "b", "c", "d"))
     zeros = [np.zeros(40_000, dtype=ring)] * 4
-    sent = dict(contributions(federation, zeros, Round("run-1", 0, 9)))
+    sent = dict(contributions(federation, zeros, moment_of(9, parties=federation.names)))
     threshold = chi2.isf(1e-6, 255)
     for size in (1, 2, 3):
         for subset in combinations(sent, size):
@@ -123,15 +124,20 @@ def test_every_proper_subset_of_masked_vectors_looks_uniform(ring: str) -> None:
 
 # The same record against the inputs and against itself: correlations of 40,000 pairs beyond 6 standard deviations
 # have a chance of 2e-9 each.
-def test_masked_vectors_are_unrelated_to_inputs_rounds_and_party_lists(hospitals: Federation) -> None:
+def test_masked_vectors_are_unrelated_to_inputs_rounds_lists_questions_and_plans(hospitals: Federation) -> None:
     vector = FixedPoint(1.0, 3).encode(np.linspace(-1, 1, 40_000))
     me, secrets = "lyon", hospitals.secrets["lyon"]
     record = [
-        mask(vector, me=me, secrets=secrets, moment=Round("run-1", 0, 0)),
-        mask(vector, me=me, secrets=secrets, moment=Round("run-1", 0, 1)),
-        mask(vector, me=me, secrets={"oslo": secrets["oslo"]}, moment=Round("run-1", 0, 0)),
+        mask(vector, me=me, secrets=secrets, moment=moment_of()),
+        mask(vector, me=me, secrets=secrets, moment=moment_of(1)),
+        mask(vector, me=me, secrets={"oslo": secrets["oslo"]}, moment=moment_of(parties=("lyon", "oslo"))),
+        mask(vector, me=me, secrets=build_federation(hospitals.names, epoch=1).secrets[me], moment=moment_of(epoch=1)),
+        mask(vector, me=me, secrets=secrets, moment=moment_of(question="question-2")),
         mask(
-            vector, me=me, secrets=build_federation(hospitals.names, epoch=1).secrets[me], moment=Round("run-1", 1, 0)
+            vector,
+            me=me,
+            secrets=build_federation(hospitals.names, plan="plan-2").secrets[me],
+            moment=moment_of(plan="plan-2"),
         ),
     ]
     signed = [each.view(np.int64).astype(float) for each in [vector, *record]]
@@ -142,18 +148,30 @@ def test_masked_vectors_are_unrelated_to_inputs_rounds_and_party_lists(hospitals
         assert np.abs(difference).max() > 2.0**62  # subtracting two answers does not bring the vector back
 
 
-def test_secrets_of_another_epoch_or_run_do_not_mask(hospitals: Federation) -> None:
+def test_secrets_of_another_epoch_run_or_plan_do_not_mask(hospitals: Federation) -> None:
     vector = np.zeros(3, dtype=np.uint64)
     with pytest.raises(WrongEpoch):
-        mask(vector, me="oslo", secrets=hospitals.secrets["oslo"], moment=Round("run-1", 1, 0))
+        mask(vector, me="oslo", secrets=hospitals.secrets["oslo"], moment=moment_of(epoch=1))
     with pytest.raises(WrongRun):
-        mask(vector, me="oslo", secrets=hospitals.secrets["oslo"], moment=Round("run-2", 0, 0))
+        mask(vector, me="oslo", secrets=hospitals.secrets["oslo"], moment=moment_of(run="run-2"))
+    with pytest.raises(WrongPlan):
+        mask(vector, me="oslo", secrets=hospitals.secrets["oslo"], moment=moment_of(plan="plan-2"))
+
+
+def test_a_vector_is_masked_for_the_list_of_its_round_only(hospitals: Federation) -> None:
+    vector, secrets = np.zeros(3, dtype=np.uint64), hospitals.secrets["oslo"]
+    with pytest.raises(UnknownIdentity):
+        mask(vector, me="oslo", secrets=secrets, moment=moment_of(parties=("lyon", "oslo")))
+    with pytest.raises(TooFewParties):
+        mask(vector, me="oslo", secrets=secrets, moment=moment_of(parties=(*hospitals.names, "paris")))
 
 
 def test_a_vector_is_not_masked_for_nobody(hospitals: Federation) -> None:
-    vector, moment = np.zeros(3, dtype=np.uint64), Round("run-1", 0, 0)
+    vector, moment = np.zeros(3, dtype=np.uint64), moment_of()
     with pytest.raises(TooFewParties):
         mask(vector, me="oslo", secrets={}, moment=moment)
+    with pytest.raises(TooFewParties):
+        mask(vector, me="oslo", secrets={}, moment=moment_of(parties=("oslo",)))
     with pytest.raises(DuplicateParty):
         mask(vector, me="lyon", secrets=hospitals.secrets["oslo"], moment=moment)
 
@@ -163,11 +181,11 @@ def test_a_vector_is_not_masked_for_nobody(hospitals: Federation) -> None:
 )
 def test_a_vector_outside_the_ring_is_refused(hospitals: Federation, vector: NDArray[Any]) -> None:
     with pytest.raises(WrongShape):
-        mask(vector, me="oslo", secrets=hospitals.secrets["oslo"], moment=Round("run-1", 0, 0))
+        mask(vector, me="oslo", secrets=hospitals.secrets["oslo"], moment=moment_of())
 
 
 def test_a_sum_over_other_parties_is_refused_and_the_run_goes_on(hospitals: Federation) -> None:
-    sent = contributions(hospitals, [np.ones(3, dtype=np.uint64)] * 3, Round("run-1", 0, 0))
+    sent = contributions(hospitals, [np.ones(3, dtype=np.uint64)] * 3, moment_of())
     with pytest.raises(TooFewParties, match="oslo"):
         masked_sum(sent[:2], parties=hospitals.names)
     with pytest.raises(DuplicateParty):

@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from crypto.errors import CryptoError, Forged, NotFinite, OutOfRange, TooFewParties, WrongShape
+from crypto.errors import CryptoError, NotFinite, OutOfRange, TooFewParties, WrongShape
 from crypto.quantize import Counts, FixedPoint, narrowest_counts, narrowest_fixed_point
-from crypto.slots import SLOT_LIMIT, SlotCounts, SlotReals
+from crypto.slots import SLOT_LIMIT, SlotReals
 
 RealCodec = FixedPoint | SlotReals
-CountCodec = Counts | SlotCounts
 clips = st.floats(1e-6, 1e6)
 party_counts = st.integers(2, 100)
 REAL_CODECS = [FixedPoint(1.0, 3, 32), FixedPoint(1.0, 3, 64), SlotReals(1.0, 3)]
-COUNT_CODECS = [Counts(1000, 3, 32), Counts(1000, 3, 64), SlotCounts(1000, 3), SlotCounts(10**9, 3)]
+COUNT_CODECS = [Counts(1000, 3, 32), Counts(1000, 3, 64)]
 
 
 @given(clip=clips, parties=party_counts, bits=st.sampled_from([32, 64]), data=st.data())
@@ -40,13 +39,9 @@ def test_the_sum_of_reals_is_within_its_bound(
 def test_the_sum_of_counts_is_exact(limit: int, parties: int, data: st.DataObject) -> None:
     vectors = data.draw(arrays(np.int64, (parties, 4), elements=st.integers(-limit, limit)))
     vectors[:, 0], vectors[:, 1] = limit, -limit
-    ring, slots = narrowest_counts(limit, parties), SlotCounts(limit, parties)
+    ring = narrowest_counts(limit, parties)
     ring_total = sum((ring.encode(vector) for vector in vectors[1:]), start=ring.encode(vectors[0]))
-    encoded = np.array([slots.encode(vector) for vector in vectors])
     assert np.array_equal(ring.decode(ring_total), vectors.sum(axis=0))
-    assert np.array_equal(slots.decode(encoded.sum(axis=0)), vectors.sum(axis=0))
-    assert encoded.shape[1] == slots.slots(4)
-    assert np.abs(encoded).max() <= SLOT_LIMIT / parties
 
 
 @given(clip=clips, parties=party_counts)
@@ -67,12 +62,6 @@ def test_the_wide_ring_is_chosen_where_the_narrow_one_is_too_coarse() -> None:
     assert narrowest_fixed_point(4.0, 100).bits == 64
     assert narrowest_counts(10**6, 100).bits == 32
     assert narrowest_counts(10**8, 100).bits == 64
-
-
-def test_large_tables_fit_slots_by_digits() -> None:
-    assert SlotCounts(10_000, 10).digits == 2
-    assert SlotCounts(5_000_000, 10).digits == 2
-    assert SlotCounts(5_000_000, 100).digits == 3
 
 
 @pytest.mark.parametrize("codec", REAL_CODECS)
@@ -108,7 +97,7 @@ def test_unfit_reals_are_refused(codec: RealCodec, vector: NDArray[Any], refusal
         (np.zeros(0, dtype=np.int64), WrongShape),
     ],
 )
-def test_unfit_counts_are_refused(codec: CountCodec, vector: NDArray[Any], refusal: type[CryptoError]) -> None:
+def test_unfit_counts_are_refused(codec: Counts, vector: NDArray[Any], refusal: type[CryptoError]) -> None:
     with pytest.raises(refusal):
         codec.encode(vector)
 
@@ -133,7 +122,6 @@ def test_a_refusal_does_not_tell_the_value() -> None:
         (lambda: Counts(0, 2), OutOfRange),
         (lambda: Counts(2**30, 2, 32), OutOfRange),
         (lambda: Counts(2**62, 2), OutOfRange),
-        (lambda: SlotCounts(2**62, 2), OutOfRange),
     ],
 )
 def test_a_range_whose_sum_could_wrap_is_refused(make: Callable[[], object], refusal: type[CryptoError]) -> None:
@@ -144,11 +132,3 @@ def test_a_range_whose_sum_could_wrap_is_refused(make: Callable[[], object], ref
 def test_a_sum_of_the_other_ring_is_refused() -> None:
     with pytest.raises(WrongShape):
         FixedPoint(1.0, 2, 64).decode(np.zeros(3, dtype=np.uint32))
-
-
-def test_slots_that_are_not_whole_counts_are_refused() -> None:
-    codec = SlotCounts(10**6, 10)
-    with pytest.raises(Forged):
-        codec.decode(np.array([1.0, 0.5]))
-    with pytest.raises(WrongShape):
-        codec.decode(np.zeros(3))

@@ -12,16 +12,19 @@ from crypto.errors import (
     TooFewParties,
     UnknownIdentity,
     WrongEpoch,
+    WrongParties,
+    WrongPlan,
+    WrongQuestion,
     WrongRound,
     WrongRun,
 )
-from crypto.rounds import Round
+from crypto.rounds import KeyPeriod, Round
 from crypto.sealed import seal, unseal
 from crypto.vouchers import Voucher, verify_voucher, verify_vouchers, vouch
-from tests.crypto.federations import Federation, build_federation
+from tests.crypto.federations import EVERY_DIFFERENCE, NAMES, Federation, build_federation, moment_of
 
 LETTER = b"the key of the parties"
-MOMENT = Round("run-1", 0, 4)
+MOMENT = moment_of(4)
 
 
 def sealed_letter(hospitals: Federation, sender: str = "berlin", recipient: str = "oslo") -> bytes:
@@ -111,10 +114,13 @@ def test_a_voucher_covers_one_payload_to_the_bit(hospitals: Federation) -> None:
 @pytest.mark.parametrize(
     ("change", "refusal"),
     [
-        ({"moment": Round("run-1", 0, 3)}, WrongRound),
-        ({"moment": Round("run-1", 0, 5)}, WrongRound),
-        ({"moment": Round("run-1", 1, 4)}, WrongEpoch),
-        ({"moment": Round("run-2", 0, 4)}, WrongRun),
+        ({"moment": moment_of(3)}, WrongRound),
+        ({"moment": moment_of(5)}, WrongRound),
+        ({"moment": moment_of(4, epoch=1)}, WrongEpoch),
+        ({"moment": moment_of(4, run="run-2")}, WrongRun),
+        ({"moment": moment_of(4, plan="plan-2")}, WrongPlan),
+        ({"moment": moment_of(4, parties=("berlin", "oslo"))}, WrongParties),
+        ({"moment": moment_of(4, question="question-2")}, WrongQuestion),
         ({"signer": "lyon"}, Forged),
     ],
 )
@@ -137,7 +143,6 @@ def test_vouchers_of_exactly_the_declared_parties(hospitals: Federation) -> None
             hospitals.roster,
             moment=MOMENT,
             purpose="masked vector",
-            declared=hospitals.names,
         )
 
     assert set(attempt(hospitals.names)) == set(hospitals.names)
@@ -150,7 +155,32 @@ def test_vouchers_of_exactly_the_declared_parties(hospitals: Federation) -> None
         verify_voucher(voucher(hospitals), stranger, moment=MOMENT, purpose="masked vector")
 
 
-@pytest.mark.parametrize(("run", "epoch", "number"), [("", 0, 0), ("run", -1, 0), ("run", 0, -1), ("run", 2**63, 0)])
-def test_a_round_without_a_place_is_refused(run: str, epoch: int, number: int) -> None:
+@pytest.mark.parametrize(
+    ("run", "plan", "epoch", "number", "parties"),
+    [
+        ("", "plan", 0, 0, NAMES),
+        ("run", "", 0, 0, NAMES),
+        ("run", "plan", -1, 0, NAMES),
+        ("run", "plan", 2**63, 0, NAMES),
+        ("run", "plan", 0, -1, NAMES),
+        ("run", "plan", 0, 0, NAMES[::-1]),
+        ("run", "plan", 0, 0, ("oslo", "oslo")),
+    ],
+)
+def test_a_round_without_a_place_is_refused(
+    run: str, plan: str, epoch: int, number: int, parties: tuple[str, ...]
+) -> None:
     with pytest.raises(CryptoError):
-        Round(run, epoch, number)
+        Round(KeyPeriod(run, plan, epoch), parties, number, "question")
+
+
+def test_a_round_survives_its_bytes_and_no_two_share_them() -> None:
+    for moment in EVERY_DIFFERENCE:
+        assert Round.from_bytes(moment.to_bytes()) == moment
+    assert len({moment.to_bytes() for moment in EVERY_DIFFERENCE}) == len(EVERY_DIFFERENCE)
+
+
+def test_a_box_under_another_plan_stays_closed(hospitals: Federation) -> None:
+    other = build_federation(hospitals.names, plan="plan-2")
+    with pytest.raises(Forged):
+        opened(other, sealed_letter(hospitals))

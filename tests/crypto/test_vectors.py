@@ -10,12 +10,10 @@ from crypto.confirming import consent_bytes, cover, own_seed, uncover
 from crypto.errors import Forged, Malformed, OutOfRange, TooFewParties, WrongShape
 from crypto.masking import mask, masked_sum
 from crypto.ring_digits import RingDigits
-from crypto.rounds import Round
 from crypto.vectors import EncryptedVectors, MaskedVectors, Shape
-from tests.crypto.federations import Federation, build_federation
+from tests.crypto.federations import EVERY_DIFFERENCE, NAMES, Federation, build_federation, moment_of
 
-MOMENT = Round("run-1", 0, 3)
-NAMES = ("berlin", "lyon", "oslo")
+MOMENT = moment_of(3)
 
 
 @settings(max_examples=60, deadline=None)
@@ -56,7 +54,7 @@ def test_masked_vectors(counts: list[int], reals: list[float], confirmed: bool) 
     for name in NAMES:
         vector = vectors.encode(np.array(counts, dtype=np.int64), np.array(reals))
         vector = mask(vector, me=name, secrets=hospitals.secrets[name], moment=MOMENT)
-        seeds[name] = own_seed(hospitals.sessions[name], moment=MOMENT, parties=NAMES)
+        seeds[name] = own_seed(hospitals.sessions[name], MOMENT)
         sent.append((name, cover(vector, seeds[name]) if confirmed else vector))
     total = masked_sum(sent, parties=NAMES)
     if confirmed:
@@ -71,20 +69,24 @@ def test_masked_vectors(counts: list[int], reals: list[float], confirmed: bool) 
     counts=st.lists(st.integers(-(10**6), 10**6), max_size=30),
     reals=st.lists(st.floats(-1000, 1000), min_size=1, max_size=30),
     limit=st.sampled_from([10**7, 10**12]),
+    confirmed=st.booleans(),
 )
-def test_encrypted_vectors(ckks_key: PartyContext, counts: list[int], reals: list[float], limit: int) -> None:
+def test_encrypted_vectors(
+    ckks_key: PartyContext, counts: list[int], reals: list[float], limit: int, confirmed: bool
+) -> None:
     hospitals, key = build_federation(NAMES), ckks_key
     vectors = EncryptedVectors(Shape(len(counts), len(reals), limit, 1024.0, 3))
-    sent = []
+    sent, seeds = [], {name: own_seed(hospitals.sessions[name], MOMENT) for name in NAMES}
     for name in NAMES:
         ring = vectors.ring(np.array(counts)) if counts else np.empty(0, dtype=np.uint32)
-        masked = mask(ring, me=name, secrets=hospitals.secrets[name], moment=MOMENT) if counts else ring
-        sent.append(
-            (name, key.encrypt(vectors.slots(masked, np.array(reals)), party=name, parties=NAMES, moment=MOMENT))
-        )
-    total = key.public.add(sent, length=vectors.size, parties=NAMES)
-    opened_counts, opened_reals = vectors.decode(key.open(total, length=vectors.size, parties=NAMES, moment=MOMENT))
-    assert opened_counts.tolist() == [3 * count for count in counts]
+        ring = mask(ring, me=name, secrets=hospitals.secrets[name], moment=MOMENT) if counts else ring
+        ring = cover(ring, seeds[name]) if counts and confirmed else ring
+        sent.append((name, key.encrypt(vectors.slots(ring, np.array(reals)), parties=3)))
+    total, opened_reals = vectors.parts(key.open(sent, length=vectors.size, parties=NAMES))
+    if counts and confirmed:
+        assert vectors.counts(total).tolist() != [3 * count for count in counts]  # false alarm: 2^-32
+        total = uncover(total, seeds, parties=NAMES)
+    assert vectors.counts(total).tolist() == [3 * count for count in counts]
     assert np.abs(opened_reals - 3 * np.array(reals)).max() <= vectors.error_bound
     assert np.array_equal(opened_reals, np.rint(opened_reals / vectors.step) * vectors.step)
 
@@ -98,12 +100,12 @@ def test_shapes_and_ranges_are_refused() -> None:
     with pytest.raises(OutOfRange):
         vectors.encode(np.array([1, 101]), np.array([1.0]))
     with pytest.raises(WrongShape):
-        EncryptedVectors(vectors.shape).decode(np.zeros(4))
+        EncryptedVectors(vectors.shape).parts(np.zeros(4))
 
 
 def test_own_masks_come_off_only_all_together(hospitals: Federation) -> None:
     vector = np.arange(1000, dtype=np.uint64)
-    seeds = {name: own_seed(hospitals.sessions[name], moment=MOMENT, parties=NAMES) for name in NAMES}
+    seeds = {name: own_seed(hospitals.sessions[name], MOMENT) for name in NAMES}
     covered = cover(vector, seeds["oslo"])
     assert not np.any(covered == vector)  # false alarm: 1000 / 2^64
     with pytest.raises(TooFewParties):
@@ -112,12 +114,7 @@ def test_own_masks_come_off_only_all_together(hospitals: Federation) -> None:
         uncover(covered, seeds | {"oslo": b"short"}, parties=NAMES)
 
 
-def test_seeds_and_consents_belong_to_one_round_and_one_list(hospitals: Federation) -> None:
+def test_seeds_belong_to_one_run_plan_epoch_list_round_and_question(hospitals: Federation) -> None:
     session = hospitals.sessions["oslo"]
-    seeds = {
-        own_seed(session, moment=moment, parties=parties)
-        for moment in (MOMENT, Round("run-1", 0, 4), Round("run-1", 1, 3), Round("run-2", 0, 3))
-        for parties in (NAMES, NAMES[:2])
-    }
-    assert len(seeds) == 8
-    assert consent_bytes(["a", "b"]) == consent_bytes(["b", "a"]) != consent_bytes(["ab"])
+    assert len({own_seed(session, moment) for moment in EVERY_DIFFERENCE}) == len(EVERY_DIFFERENCE)
+    assert consent_bytes(b"a") != consent_bytes(b"b")

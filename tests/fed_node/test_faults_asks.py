@@ -25,6 +25,7 @@ from synth.interface import Array, Ask, Inquiry
 from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
 from synth.synthesizers import FAMILIES, build
+from synth.synthesizers.ctgan.question import SHARES
 from synth.wire import Envelope
 from tests.contract.test_synthesizers import SMALLEST
 from tests.fed_node.two_parties import ROWS, RUN, World, make_homes
@@ -46,7 +47,7 @@ class Waiting:
     sequence: int
 
     def envelope(self, ask: Ask) -> Envelope:
-        packed = wire.pack_ask(ask, NAME)
+        packed = wire.pack_ask(ask)
         header: dict[str, Any] = {"run": RUN, "plan": self.plan.digest(), "epoch": 0, "sequence": self.sequence}
         return Envelope(packed.arrays, packed.options | header)
 
@@ -134,15 +135,12 @@ def _mistaken_options(rng: random.Random, ask: Ask) -> Ask:
 
 def _mistake(rng: random.Random, ask: Ask) -> Ask:
     arrays, name = dict(ask.arrays), rng.choice([*sorted(ask.arrays), ""])
-    ways = ["options", "more", "only", "combine"] + ["array", "array", "less", "renamed"] * bool(name)
+    ways = ["options", "more", "combine"] + ["array", "array", "less", "renamed"] * bool(name)
     match rng.choice(ways):
         case "options":
             return _mistaken_options(rng, ask)
         case "combine":
             return replace(ask, combine="sum" if ask.combine == "gather" else "gather")
-        case "only":
-            share = np.array(rng.choice([-1.0, 0.0, 2.0, np.nan]))
-            return replace(ask, only={NAME: {rng.choice(["share", "rows", ""]): share}})
         case "more":
             arrays[f"more/{rng.randrange(9)}"] = np.zeros(rng.randrange(4))
         case "array":
@@ -189,10 +187,14 @@ def test_asks_for_an_assessment_that_nobody_planned(tmp_path: Path) -> None:
         _refuse_all(here, 4)
 
 
-def test_weights_by_similarity_need_their_share(tmp_path: Path) -> None:
-    """The one family setting under which an ask holds something for one party alone."""
+def test_weights_by_similarity_need_everybodys_shares(tmp_path: Path) -> None:
     settings = SMALLEST["ctgan"] | {"weighting": "similarity"}
     plain = {"privacy": {"epsilon": 3.0, "delta": 1e-5, "noise": "local"}}
     plan = plan_of(settings, parties=2, rows=ROWS, secure_sum=MASKED, **plain)
     with waiting(tmp_path, plan, "training") as here:
+        for shares in ([1.0, 1e-300], [0.95, 0.05], [0.5, 0.6], [-0.5, 1.5], [0.5], [0.4, 0.3, 0.3]):
+            ask = replace(here.proper, arrays=here.proper.arrays | {SHARES: np.array(shares)})
+            reply = attempt("ask", lambda ask=ask: here.party.handle("ask", here.envelope(ask)))  # type: ignore[misc]
+            assert isinstance(reply, Refused), shares
+            assert reply.code == "protocol"
         _refuse_all(here, 3)

@@ -43,7 +43,7 @@ class Running:
 
     def envelope(self, **options: Any) -> Envelope:
         """The proper next ask."""
-        packed = wire.pack_ask(Ask({"state": np.zeros(4)}, {"phase": "training", "round": 1}), "party-1")
+        packed = wire.pack_ask(Ask({"state": np.zeros(4)}, {"phase": "training", "round": 1}))
         header: dict[str, Any] = {"run": RUN, "plan": self.plan.digest(), "epoch": 0, "sequence": 2}
         return Envelope(packed.arrays, packed.options | header | options)
 
@@ -188,7 +188,7 @@ def test_the_same_ask_gets_the_very_same_answer_after_a_restart_though_noise_is_
     world = World({name: party.handle for name, party in parties.items()})
     sums = SecureSum(plan, RUN, world)
     sums.agree_on_keys(world("hello", dict.fromkeys(sums.parties, sums.hello())).received)
-    ask = wire.pack_ask(Ask(options={"phase": "statistics"}), "party-1")
+    ask = wire.pack_ask(Ask(options={"phase": "statistics"}))
     header: dict[str, Any] = {"run": RUN, "plan": plan.digest(), "epoch": 0, "sequence": 0}
     envelope = Envelope(ask.arrays, ask.options | header)
     first = parties["party-1"].handle("ask", envelope)
@@ -213,7 +213,7 @@ def test_after_the_end_no_answer_is_given_a_second_time_but_the_end_can_be_repea
     entries = len(party.ledger.history())
     sums = SecureSum(plan, RUN, world)  # an aggregator that was killed before it published
     sums.agree_on_keys(world("hello", dict.fromkeys(sums.parties, sums.hello())).received)
-    ask = wire.pack_ask(Ask(options={"phase": "statistics"}), "party-1")
+    ask = wire.pack_ask(Ask(options={"phase": "statistics"}))
     epoch = sums.agreement.last_epoch
     with pytest.raises(RunFinished):
         party.handle("ask", Envelope(ask.arrays, {**ask.options, **header, "epoch": epoch, "sequence": 0}))

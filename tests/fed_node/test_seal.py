@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from crypto.announcement import announce
 from crypto.keys import Identity, IdentityKey, SessionKey
+from crypto.rounds import KeyPeriod
 from fed_node.answers import RUN_NAME
 from fed_node.errors import (
     AlreadyConfirmed,
@@ -26,6 +28,7 @@ from fed_node.seal import Seal
 from synth.errors import ProtocolError
 from synth.fields import as_array, as_arrays, blob
 from synth.interface import Answer
+from synth.sums import count_limit
 from synth.wire import Envelope
 from tests.aggregator.sealed_parties import (
     RUN,
@@ -59,8 +62,9 @@ def ask_message(epoch: int = 0, sequence: int = 0) -> Envelope:
     return Envelope({}, {"epoch": epoch, "sequence": sequence})
 
 
-def signed_by(key: IdentityKey, party: str, epoch: int = 0, run: str = RUN) -> bytes:
-    return announce(key, SessionKey.generate(), run=run, epoch=epoch, party=party)
+def signed_by(key: IdentityKey, party: str) -> bytes:
+    period = KeyPeriod(RUN, plan_for("masked").digest(), 0)
+    return announce(key, SessionKey.generate(), period=period, party=party)
 
 
 def test_a_party_that_knows_not_everybody_takes_no_part(world: SealedParties, tmp_path: Path) -> None:
@@ -118,9 +122,9 @@ def test_other_lists_are_refused_and_the_proper_one_still_works(world: SealedPar
         world.seals[ME].keys(keys_message(broken))
     assert refused.value.code == code
     with pytest.raises(NoSession):
-        world.seals[ME].moment(ask_message())
+        world.seals[ME].sequence(ask_message())
     world.seals[ME].keys(keys_message(sent))
-    assert world.seals[ME].moment(ask_message()).epoch == 0
+    assert world.seals[ME].sequence(ask_message()) == 0
 
 
 def test_a_key_of_the_partys_own_that_it_did_not_make_is_detected(world: SealedParties) -> None:
@@ -136,7 +140,7 @@ def test_messages_of_another_epoch_are_refused(world: SealedParties) -> None:
     admitted(world)
     for epoch in (1, 7):
         with pytest.raises(SumRefused) as refused:
-            world.seals[ME].moment(ask_message(epoch=epoch))
+            world.seals[ME].sequence(ask_message(epoch=epoch))
         assert refused.value.code == "crypto.misplaced.wrong-epoch"
     for broken in (
         Envelope(),
@@ -144,7 +148,7 @@ def test_messages_of_another_epoch_are_refused(world: SealedParties) -> None:
         Envelope({}, {"epoch": 0, "sequence": True}),
     ):
         with pytest.raises(ProtocolError):
-            world.seals[ME].moment(broken)
+            world.seals[ME].sequence(broken)
 
 
 def test_epochs_never_repeat_even_if_the_aggregator_forgets(world: SealedParties) -> None:
@@ -152,6 +156,18 @@ def test_epochs_never_repeat_even_if_the_aggregator_forgets(world: SealedParties
     world.restart(ME)
     assert world.seals[ME].hello(Envelope({}, {"epoch": 0})).options["epoch"] == 1
     assert world.seals[ME].hello(Envelope({}, {"epoch": 6})).options["epoch"] == 6
+
+
+def test_an_offer_that_outlived_its_epoch_begins_no_second_one(world: SealedParties) -> None:
+    """The party was killed after it wrote the session and before it removed the offer."""
+    sent = greetings(world)
+    offer = world.home(ME) / "sessions" / RUN / "offer"
+    kept = offer.read_bytes()
+    world.seals[ME].keys(keys_message(sent))
+    offer.write_bytes(kept)
+    world.restart(ME)
+    with pytest.raises(NoSession):
+        world.seals[ME].keys(keys_message(sent))
 
 
 def test_one_mask_never_covers_two_vectors_even_after_a_restart(world: SealedParties) -> None:
@@ -186,7 +202,7 @@ def test_damaged_keys_are_no_keys_but_a_damaged_journal_stops_the_party(world: S
     (folder / "session").write_bytes(b"rubbish")
     world.restart(ME)
     with pytest.raises(NoSession):
-        world.seals[ME].moment(ask_message())
+        world.seals[ME].sequence(ask_message())
     (folder / "journal.json").write_bytes(b"{")
     with pytest.raises(StoreDamaged):
         world.restart(ME)
@@ -199,22 +215,34 @@ def test_damaged_keys_are_no_keys_but_a_damaged_journal_stops_the_party(world: S
         {"weights/a": np.array([1.0, np.nan])},
         {"weights/a": np.array([np.inf])},
         {"weights/a": np.array([2000.25])},
-        {"weights/a": np.array([10**12])},
-        {"weights/a": np.array([2**63], dtype=np.uint64)},
     ],
 )
-def test_numbers_that_do_not_fit_are_refused_by_name_without_a_value(tmp_path: Path, mode: str, broken: Any) -> None:
+def test_reals_that_do_not_fit_are_refused_by_name_without_a_value(tmp_path: Path, mode: str, broken: Any) -> None:
     world = SealedParties(plan_for(mode), tmp_path)
     sums = admitted(world)
     with pytest.raises(AnswerOutOfRange, match="'weights/a'") as refused:
         world.seals[ME].seal(Answer(broken, 1.0), TRAINING, ask_message())
     assert "2000" not in str(refused.value)
-    assert "1000000000000" not in str(refused.value)
     with pytest.raises(AnswerOutOfRange, match="weight"):
         world.seals[ME].seal(Answer({"x": np.zeros(2)}, float("nan")), TRAINING, ask_message())
     with pytest.raises(ProtocolError, match="'x'"):
         world.seals[ME].seal(Answer({"x": np.array(["text"])}, 1.0), TRAINING, ask_message())
     assert_is_sum(sums.total(TRAINING, 0), sums.parties, 0)
+
+
+@pytest.mark.parametrize("mode", ["masked", "ckks"])
+def test_counts_that_do_not_fit_are_cut_and_nobody_is_told(tmp_path: Path, mode: str) -> None:
+    """A refusal would say, uncharged, that one party's noisy count lies beyond a limit the aggregator chose."""
+    world = SealedParties(plan_for(mode), tmp_path)
+    sums, limit = admitted(world), count_limit(world.plan)
+    most, least = np.array([limit, 10**15, 7]), np.array([-(10**15), 5, np.iinfo(np.int64).min])
+    unsigned = np.array([3, 2**63], dtype=np.uint64)
+    world.answers = lambda party, sequence: Answer({"most": most, "least": least, "unsigned": unsigned}, 1.0)
+    total = sums.total(TRAINING, 0)
+    assert isinstance(total, Answer)
+    assert total.arrays["most"].tolist() == [3 * limit, 3 * limit, 21]
+    assert total.arrays["least"].tolist() == [-3 * limit, 15, -3 * limit]
+    assert total.arrays["unsigned"].tolist() == [9, 3 * limit]
 
 
 def test_only_what_was_sealed_last_can_be_confirmed_or_opened(tmp_path: Path) -> None:
@@ -239,6 +267,23 @@ def test_an_answer_confirmed_for_one_list_is_not_given_to_another_even_after_a_r
         world.seals[ME].seal(answer_of(ME, 0), TRAINING, ask_message(epoch=1, sequence=0))
 
 
+@pytest.mark.parametrize("mode", ["masked", "ckks"])
+def test_counts_without_an_own_mask_are_bound_to_the_list_they_leave_for(mode: str, tmp_path: Path) -> None:
+    """Nobody confirmed anything, and nothing was opened: another list is refused all the same, after a restart too."""
+    world = SealedParties(plan_for(mode), tmp_path)
+    admitted(world)
+    world.seals[ME].seal(answer_of(ME, 0), TRAINING, ask_message())
+    world.restart(ME)
+    seal = world.seals[ME]
+    session = seal.sessions.current
+    fewer = {party: key for party, key in session.public_keys.items() if party != "party-3"}
+    seal.sessions.begin(replace(session, period=seal.sessions.period(1), public_keys=fewer))
+    with pytest.raises(AlreadyConfirmed):
+        seal.seal(answer_of(ME, 0), TRAINING, ask_message(epoch=1))
+    with pytest.raises(NotSealed):
+        seal.confirm(ask_message(epoch=1))
+
+
 def test_the_last_word_is_signed_and_forgets_the_keys(tmp_path: Path) -> None:
     world = SealedParties(plan_for("ckks"), tmp_path)
     admitted(world)
@@ -252,7 +297,7 @@ def test_the_last_word_is_signed_and_forgets_the_keys(tmp_path: Path) -> None:
         assert path.is_dir() or secret.secret_bytes()[:1000] not in path.read_bytes()
     world.restart(ME)
     with pytest.raises(NoSession):
-        world.seals[ME].moment(ask_message())
+        world.seals[ME].sequence(ask_message())
     assert world.seals[ME].hello(Envelope({}, {"epoch": 0})).options["epoch"] == 1
 
 

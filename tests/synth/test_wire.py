@@ -41,13 +41,14 @@ def test_envelopes_survive_flower(content: dict[str, np.ndarray], options: dict[
     assert wire.digest(back) == wire.digest(Envelope(content, options))
 
 
-def test_an_ask_shows_a_party_its_own_extras_only() -> None:
-    ask = Ask({"w": np.ones(2)}, {"phase": "training"}, only={"a": {"x": np.zeros(1)}, "b": {"x": np.ones(1)}})
-    seen = wire.unpack_ask(wire.pack_ask(ask, "a"), "a")
-    assert list(seen.only) == ["a"]
-    np.testing.assert_array_equal(seen.only["a"]["x"], np.zeros(1))
+def test_an_ask_survives_the_wire_and_holds_nothing_for_one_party_alone() -> None:
+    ask = Ask({"w": np.ones(2)}, {"phase": "training"})
+    seen = wire.unpack_ask(wire.pack_ask(ask))
+    assert list(seen.arrays) == ["w"]
     assert seen.options == {"phase": "training"}
-    assert wire.unpack_ask(wire.pack_ask(ask, "c"), "c").only == {}
+    extra = Envelope(wire.pack_ask(ask).arrays | {"only/share": np.array(1.0)}, wire.pack_ask(ask).options)
+    with pytest.raises(ProtocolError, match="no part of it"):
+        wire.unpack_ask(extra)
 
 
 def test_an_answer_survives() -> None:
@@ -115,6 +116,6 @@ def test_malformed_messages_are_refused() -> None:
     with pytest.raises(ProtocolError, match="must hold the records"):
         wire.from_records(RecordDict({"arrays": ArrayRecord()}))
     with pytest.raises(ProtocolError, match="combined"):
-        wire.unpack_ask(Envelope(), "a")
+        wire.unpack_ask(Envelope())
     with pytest.raises(ProtocolError, match="weight"):
         wire.unpack_answer(Envelope())

@@ -20,7 +20,7 @@ from math import prod
 
 import numpy as np
 
-from synth.asked import Form, checked, exactly, only_for, require_names, whole_numbers
+from synth.asked import Form, checked, exactly, require_names, whole_numbers
 from synth.encoding import contingency
 from synth.encoding.bins import Bins
 from synth.encoding.cells import Cells
@@ -110,13 +110,13 @@ class IslandSearch(BayesBase):
     # Party
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
-        return self._event(self._checked(ask, party))
+        return self._event(self._checked(ask))
 
     def planned_costs(self, party: str) -> list[list[Event]]:
         return [self._event(number) for number in range(self.asks)]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
-        number = self._checked(ask, party)
+        number = self._checked(ask)
         if number > self.scoring:
             return Answer({"counts": self._counts(ask, data, noise)}, weight=self.plan.share(party)), local
         if "information" not in local:
@@ -184,10 +184,9 @@ class IslandSearch(BayesBase):
             return [Unaccounted("exact contingency tables of columns and their parents")]
         return [Laplace(self.scale / (len(self.names) - self.settings.parents))]
 
-    def _checked(self, ask: Ask, party: str) -> int:
+    def _checked(self, ask: Ask) -> int:
         """The round of an ask; refuses what the plan does not contain."""
         (number,) = whole_numbers(ask, self.phase, "round")
-        only_for(ask, party)
         if number >= self.asks:
             raise ProtocolError("an ask names no round of the plan; the aggregator runs another plan")
         if number <= self.scoring:

@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from synth.asked import Form, checked, only_for, require_names, whole_numbers
+from synth.asked import Form, checked, require_names, whole_numbers
 from synth.budget import summed_variance
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
@@ -114,13 +114,13 @@ class ReleasedSearch(BayesBase):
     # Party
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
-        return self._event(self._checked(ask, party)[0])
+        return self._event(self._checked(ask)[0])
 
     def planned_costs(self, party: str) -> list[list[Event]]:
         return [self._event(number) for number in range(self.asks)]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
-        number, cliques, bins = self._checked(ask, party)
+        number, cliques, bins = self._checked(ask)
         event = None if self.noise is None else self.noise[number]
         counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise)
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
@@ -128,10 +128,9 @@ class ReleasedSearch(BayesBase):
     def _event(self, number: int) -> list[Event]:
         return [self.noise[number]] if self.noise else [Unaccounted(EXACT_TABLES[number])]
 
-    def _checked(self, ask: Ask, party: str) -> tuple[int, list[Clique], Bins]:
+    def _checked(self, ask: Ask) -> tuple[int, list[Clique], Bins]:
         """Round, cliques and bins of an ask; refuses what the plan does not contain."""
         (number,) = whole_numbers(ask, self.phase, "round")
-        only_for(ask, party)
         require_names(ask.arrays, ("bins", "cliques"))
         if number >= self.asks:
             raise ProtocolError("an ask names no round of the plan; the aggregator runs another plan")

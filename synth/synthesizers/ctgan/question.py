@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from synth.asked import Form, checked, distribution, only_for, require_names
+from synth.asked import Form, checked, distribution, require_names
 from synth.encoding.features import PREFIX, Features
 from synth.encoding.mixtures import COMPONENTS
 from synth.encoding.scales import Floats
@@ -20,9 +20,11 @@ from synth.errors import ProtocolError
 from synth.interface import Arrays, Ask
 from synth.plan import Plan
 from synth.synthesizers.ctgan.settings import CtganSettings
+from synth.synthesizers.ctgan.similarity import share_limits
 from synth.synthesizers.ctgan.weights import Networks
 
-FREQUENCIES, SHARE = "frequencies/", "share"
+FREQUENCIES, SHARES = "frequencies/", "shares"
+ROUNDING = 1e-9  # of a share at its limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +41,8 @@ def read(plan: Plan, settings: CtganSettings, ask: Ask, party: str) -> Question:
     features = _features(plan, ask.arrays)
     weights = _weights(settings, features.condition_width, features.width)
     discrete = {FREQUENCIES + span.column: span for span in features.discrete_spans}
-    require_names(ask.arrays, [*(PREFIX + name for name in plan.table.numeric), *discrete, *weights])
+    shares = [SHARES] if settings.weighting == "similarity" else []
+    require_names(ask.arrays, [*(PREFIX + name for name in plan.table.numeric), *discrete, *weights, *shares])
     for name, form in weights.items():
         checked(ask.arrays, name, form)
     frequencies = {span.column: distribution(ask.arrays, name, span.width) for name, span in discrete.items()}
@@ -71,10 +74,11 @@ def _weights(settings: CtganSettings, condition_width: int, row_width: int) -> d
 
 
 def _share(plan: Plan, settings: CtganSettings, ask: Ask, party: str) -> float:
+    """This party's weight, if no party's is so large or so small that the sum would be one party's update."""
     if settings.weighting == "rows":
-        only_for(ask, party)
         return plan.share(party)
-    share = float(only_for(ask, party, {SHARE: Form(())})[SHARE])
-    if not 0 < share <= 1:
-        raise ProtocolError("weighting 'similarity' needs this party's share, above 0 and at most 1, with every ask")
-    return share
+    names = [member.name for member in plan.parties]
+    shares, (low, high) = distribution(ask.arrays, SHARES, len(names)), share_limits(plan)
+    if (shares < low * (1 - ROUNDING)).any() or (shares > high * (1 + ROUNDING)).any():
+        raise ProtocolError("weighting 'similarity' gives a party more or less weight than the plan's profile allows")
+    return float(shares[names.index(party)])

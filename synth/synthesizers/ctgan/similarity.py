@@ -5,6 +5,10 @@ The comparison needs each party's counts, so the plan must gather them (and then
 noise themselves). What is compared here are the released counts: for numeric columns their cells' mid-points.
 
 NOTE[DIFF]: distances of numeric columns are taken between histograms, not between draws from fitted mixtures.
+NOTE[DIFF]: under the rigorous profile a weight stays within a quarter and four times the party's share of the declared
+rows, and all are scaled so that they still sum to 1. The aggregator chooses the weights, and a sum in which one party
+has nearly all of the weight is that party's update: every party sees all weights in the ask and refuses others. The
+paper's own weights lie between 1/e and e times 1/parties; the faithful profile takes them as they are.
 """
 
 from __future__ import annotations
@@ -13,13 +17,44 @@ from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import wasserstein_distance
 
 from synth.encoding.cells import Cells
 from synth.interface import Array
+from synth.plan import Plan
 
 Floats = npt.NDArray[np.float64]
+FURTHEST = 4.0  # a rigorous weight from the party's share of the rows, up or down
+SMALLEST = 1e-3  # of any weight
+
+
+def share_limits(plan: Plan) -> tuple[Floats, Floats]:
+    """The least and the most that each party may weigh, in the plan's order."""
+    rows = np.array([plan.share(party.name) for party in plan.parties])
+    if plan.profile == "faithful":
+        return np.full(len(rows), SMALLEST), np.ones(len(rows))
+    return rows / FURTHEST, np.minimum(rows * FURTHEST, 1.0)
+
+
+def party_shares(plan: Plan, found: Mapping[str, float]) -> Floats:
+    """Every party's weight in the plan's order, summing to 1, from the weights of those whose counts were gathered.
+
+    A party whose counts were not keeps its share of the rows, in case it comes back.
+    """
+    names = [party.name for party in plan.parties]
+    scale = sum(plan.share(name) for name in found) / sum(found.values())
+    weights = np.array([found[name] * scale if name in found else plan.share(name) for name in names])
+    if plan.profile == "faithful":
+        return weights
+    low, high = share_limits(plan)
+
+    def excess(factor: float) -> float:
+        return float(np.clip(weights * factor, low, high).sum() - 1)
+
+    limited: Floats = np.clip(weights * brentq(excess, 0.0, float((high / weights).max())), low, high)
+    return limited
 
 
 def similarity_weights(cells: Cells, by_party: Mapping[str, Array], sigma: float, rows: Mapping[str, int]) -> Floats:

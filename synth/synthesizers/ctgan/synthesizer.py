@@ -31,10 +31,10 @@ from synth.statistics import Statistics
 from synth.synthesizers.ctgan import question
 from synth.synthesizers.ctgan.conditions import Conditions
 from synth.synthesizers.ctgan.drawing import Drawing, settle_batch_norm
-from synth.synthesizers.ctgan.question import FREQUENCIES, SHARE
+from synth.synthesizers.ctgan.question import FREQUENCIES, SHARES
 from synth.synthesizers.ctgan.schedule import Schedule
 from synth.synthesizers.ctgan.settings import CtganSettings
-from synth.synthesizers.ctgan.similarity import similarity_weights
+from synth.synthesizers.ctgan.similarity import party_shares, similarity_weights
 from synth.synthesizers.ctgan.steps import made_up
 from synth.synthesizers.ctgan.training import LocalTraining
 from synth.synthesizers.ctgan.warm_start import warm_start
@@ -65,7 +65,7 @@ class Ctgan(Synthesizer):
         self.absorbed = 0
         self.weights: Arrays = {}
         self.average: Arrays = {}
-        self.shares: dict[str, float] = {}
+        self.shares: Arrays = {}  # every party's weight, where the plan weights by similarity
         self.encoded: dict[str, Encoded] = {}
 
     # ── aggregator ──
@@ -89,9 +89,8 @@ class Ctgan(Synthesizer):
             return None
         frequencies = {FREQUENCIES + name: self.probabilities[name] for name in self.plan.table.discrete}
         return Ask(
-            arrays=self.weights | self.features.to_arrays() | frequencies,
+            arrays=self.weights | self.features.to_arrays() | frequencies | self.shares,
             options={"phase": self.phase, "round": number, "steps": self.schedule.steps(number)},
-            only={party: {SHARE: np.array(share)} for party, share in self.shares.items()},
         )
 
     def absorb(self, total: Sum) -> None:
@@ -168,7 +167,8 @@ class Ctgan(Synthesizer):
             rows = {party.name: party.rows for party in self.plan.parties}
             sigma = float(np.sqrt(statistics.variance / len(statistics.by_party)))
             weights = similarity_weights(statistics.cells, statistics.by_party, sigma, rows)
-            self.shares = dict(zip(statistics.by_party, weights.tolist(), strict=True))
+            found = dict(zip(statistics.by_party, weights.tolist(), strict=True))
+            self.shares = {SHARES: party_shares(self.plan, found)}
 
     def _mixtures(self) -> Mapping[str, Mixture]:
         cells, found = self.statistics.cells, self.statistics.mixtures

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from synth.asked import Form, checked, only_for, require_names, whole_numbers
+from synth.asked import Form, checked, require_names, whole_numbers
 from synth.constraints import determined
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
@@ -135,7 +135,7 @@ class Marginals(Synthesizer):
     # Party
 
     def cost(self, ask: Ask, party: str) -> list[Event]:
-        return self.planned_costs(party)[self._checked(ask, party)[0]]
+        return self.planned_costs(party)[self._checked(ask)[0]]
 
     def planned_costs(self, party: str) -> list[list[Event]]:
         if self.noise is None:
@@ -143,15 +143,14 @@ class Marginals(Synthesizer):
         return [[event] for event in self.noise]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
-        number, cliques, bins = self._checked(ask, party)
+        number, cliques, bins = self._checked(ask)
         event = None if self.noise is None else self.noise[number]
         counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise)
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
-    def _checked(self, ask: Ask, party: str) -> tuple[int, list[Clique], Bins]:
+    def _checked(self, ask: Ask) -> tuple[int, list[Clique], Bins]:
         """The round, the cliques and the bins of an ask; refuses what the plan does not contain."""
         (number,) = whole_numbers(ask, self.phase, "round")
-        only_for(ask, party)
         require_names(ask.arrays, ("bins", "cliques"))
         if number >= self.asks:
             raise ProtocolError("an ask names no round of the plan; the aggregator runs another plan")

@@ -233,7 +233,7 @@ def test_the_question_survives_a_restart_to_the_last_bit() -> None:
     resumed = AssessmentInquiry(world.plan)
     resumed.restore(inquiry.state())
     resumed.begin(_no_statistics(), made)
-    digests = [wire.digest(wire.pack_ask(each.ask(0) or Ask(), "party-1")) for each in (inquiry, resumed)]
+    digests = [wire.digest(wire.pack_ask(each.ask(0) or Ask())) for each in (inquiry, resumed)]
     assert digests[0] == digests[1]
 
 

@@ -18,9 +18,11 @@ from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan, parse_plan
 from synth.privacy.events import Unaccounted
 from synth.privacy.noise import seeded_source
+from synth.synthesizers.ctgan import question
 from synth.synthesizers.ctgan.drawing import fit_numbers, raked
+from synth.synthesizers.ctgan.question import SHARES
 from synth.synthesizers.ctgan.settings import CtganSettings
-from synth.synthesizers.ctgan.similarity import combine, similarity_weights
+from synth.synthesizers.ctgan.similarity import combine, party_shares, share_limits, similarity_weights
 from synth.synthesizers.ctgan.synthesizer import Ctgan
 from tests.inline import Inline
 from tests.small import plan_content, plan_of, table
@@ -230,6 +232,38 @@ def test_a_party_unlike_the_others_counts_for_less() -> None:
     weights = similarity_weights(cells, counts, 0.0, {"one": 100, "two": 100, "odd": 100})
     assert weights[0] == weights[1] > weights[2]
     assert weights.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("profile", ["rigorous", "faithful"])
+def test_shares_that_would_single_a_party_out_are_refused(profile: str) -> None:
+    """With 1, 1e-300, 1e-300 the masked sum of three updates is the first party's update."""
+    plan = plan_of(settings(weighting="similarity"), parties=3, profile=profile, **OPEN)
+    model = begun(world_of(plan))
+    ask = model.ask(0)
+    assert ask is not None
+    question.read(plan, model.settings, ask, "party-1")
+    wrong = [[1.0, 1e-300, 1e-300], [1.0, 0.0, 0.0], [0.9995, 4e-4, 1e-4], [0.5, 0.5, 0.5]]
+    for shares in wrong + ([[0.9, 0.05, 0.05]] if profile == "rigorous" else []):
+        with pytest.raises(ProtocolError):
+            question.read(plan, model.settings, replace(ask, arrays=ask.arrays | {SHARES: np.array(shares)}), "party-1")
+
+
+def test_limited_shares_sum_to_one_and_stay_near_the_rows() -> None:
+    """A party of very few rows: the paper's weight is more than four times its share of the rows."""
+    content = plan_content(settings(weighting="similarity"), parties=3, **OPEN)
+    for party, rows in zip(content["parties"], (10_000, 10_000, 40), strict=True):
+        party["rows"] = rows
+    plan = parse_plan(content)
+    low, high = share_limits(plan)
+    paper = {"party-1": 0.35, "party-2": 0.36, "party-3": 0.29}
+    for found in (paper, {name: paper[name] for name in ("party-1", "party-3")}):
+        shares = party_shares(plan, found)
+        assert shares.sum() == pytest.approx(1.0, abs=1e-9)
+        assert (low <= shares).all()
+        assert (shares <= high).all()
+        assert shares[2] == pytest.approx(high[2])
+    faithful = parse_plan(content | {"profile": "faithful"})
+    np.testing.assert_allclose(party_shares(faithful, paper), list(paper.values()))
 
 
 def parse_schema_of(column: dict[str, Any]) -> Any:
