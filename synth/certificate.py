@@ -146,6 +146,9 @@ def as_records(events: list[Event]) -> list[dict[str, Any]]:
     return [to_dict(event) for event in events]
 
 
+UPDATES = " Model updates: every party added all the noise itself."
+
+
 def noise_in_words(plan: Plan) -> str:
     if plan.privacy == "none":
         return "No noise: the plan says privacy 'none'."
@@ -157,7 +160,7 @@ def noise_in_words(plan: Plan) -> str:
         f"promise holds if at most {plan.secure_sum.colluders} of them pool what they know with the aggregator"
         + (f" and at most {dropouts} are lost" if dropouts else "")
         + "."
-        + (" Model updates: every party added all the noise itself." if plan.family.answers == "updates" else "")
+        + (UPDATES if plan.family.answers == "updates" else "")
     )
 
 

@@ -15,6 +15,7 @@ from synth import participation, stated
 from synth.assessment.certified import flaw, payers
 from synth.certificate import (
     RELATION,
+    UPDATES,
     Certificate,
     Claim,
     Signature,
@@ -212,8 +213,10 @@ def _plan(certificate: Certificate, statements: list[Statement], plan: Plan | No
         return Finding(what, False, "does not name every party that made a statement")
     if wrong := _otherwise(certificate, statements, plan):
         return Finding(what, False, wrong)
-    words = (certificate.noise, certificate.sampling, certificate.profile, certificate.claim.delta)
-    if words != (noise_in_words(plan), sampling_in_words(plan), plan.profile, plan.delta):
+    noise = noise_in_words(plan)
+    said = {noise, noise + UPDATES} if plan.shares_noise else {noise}  # version 0.1.0 spoke of updates in every plan
+    words = (certificate.sampling, certificate.profile, certificate.claim.delta)
+    if certificate.noise not in said or words != (sampling_in_words(plan), plan.profile, plan.delta):
         return Finding(what, False, "the certificate describes noise, sampling, profile or δ otherwise than the plan")
     modes = plan.secure_sum.model_dump(mode="json") | {"minimum_parties": plan.minimum_parties}
     if certificate.secure_sum != modes:
