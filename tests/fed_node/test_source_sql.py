@@ -96,8 +96,6 @@ def test_the_url_may_come_from_the_environment(url: str, monkeypatch: pytest.Mon
         ("SELECT name, age FROM patients", "column 'Sex': is missing"),
         ("SELECT *, name FROM (" + QUERY.rstrip(";") + ") q", "column 'name': occurs more than once"),
         ("SELECT nothing FROM nowhere", "refused the connection or the query"),
-        (QUERY.replace("ORDER BY age", "WHERE age < 0"), "has no row"),
-        (QUERY.replace("age,", "age + 100 AS age,"), "column 'age': numbers not between 0 and 120"),
         (QUERY.replace("age,", "CAST(name AS int) AS age,"), "refused"),  # PostgreSQL's own message shows the cell
     ],
 )
