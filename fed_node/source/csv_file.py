@@ -105,8 +105,8 @@ class CsvFile:
 
     def _unreadable(self) -> DataError:
         return DataError(
-            f"{self.place} cannot be read as {self.source.encoding} text: another encoding, or the file is cut. Save it "
-            "as UTF-8 or export it again; a party may set 'encoding' of its source instead (for example 'latin-1')."
+            f"{self.place} cannot be read as {self.source.encoding} text: another encoding, or the file is cut. Save "
+            "it as UTF-8 or export it again; a party may set 'encoding' of its source instead (for example 'latin-1')."
         )
 
 

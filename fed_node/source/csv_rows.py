@@ -4,7 +4,7 @@ A cell may hold line feeds if it is quoted, so a quote that is never closed woul
 longer than a reader's block would end the reading: both would let one row decide about the others. Here such a row is
 on its own. Rows in which every quote stands where it belongs are passed on as they are; the others are taken apart
 with care and written again. A row that is none (wrong number of cells, a quote that is not closed within
-`LONGEST_QUOTE` bytes or whose end makes no row of it) becomes one that every reader leaves out: one cell too many.
+`LONGEST_QUOTE` bytes, or closed where another cell begins) becomes one that every reader leaves out: one cell too many.
 
 Bytes are UTF-8, in which separators, quotes and line feeds are single bytes that occur in no other character.
 """
@@ -78,6 +78,8 @@ class _Cutter:
             tail = tail.removesuffix(b"\r") if ends else tail
             if quoted is None and tail.startswith(b'"'):
                 return None  # opened, and not closed before the limit
+            if quoted is not None and tail and b"\n" in quoted:
+                return self.no_row, text.index(b"\n", start) + 1  # the quote that closes it opens a cell further on
             cells.append((quoted or b"") + tail.replace(b'"', b'""'))
             place += 1
             if ends:

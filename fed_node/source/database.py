@@ -62,7 +62,7 @@ class QueryResult:
             self._engine.dispose()
 
 
-def _forgive_cells(connection: Any, record: object) -> None:
+def _forgive_cells(connection: Any, _record: object) -> None:
     """One cell that the driver cannot make an object of (an infinite date, bytes that are no text) must not end the
     reading: it becomes a text that fits no column."""
     if hasattr(connection, "text_factory"):  # sqlite3

@@ -10,7 +10,6 @@ import pandas as pd
 
 from synth.errors import InputError
 
-
 UNDECODABLE = "\ufffd"  # what bytes that are no text become
 
 

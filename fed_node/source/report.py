@@ -37,14 +37,16 @@ class DataReport:
             return f"{self.place} fits the schema: {self.rows} rows."
         if not self.usable:
             return f"{self.place} cannot be used with the schema (the header is row 1): {self._listed()}."
-        return f"{self.place} does not fit the schema (the header is row 1): {self._listed()}. {self.rules()}"
+        changes = "; ".join(map(rule_in_words, self.problems))
+        return (
+            f"{self.place} does not fit the schema (the header is row 1): {self._listed()}. {self.rules()} {changes}."
+        )
 
     def rules(self) -> str:
         """What the rules come to."""
         if not self.usable:
-            return "Nothing can be answered with it."
-        used = f"{self.rows - self.left_out} of {self.rows} rows are used"
-        return f"By the schema's rules {used}: {'; '.join(map(rule_in_words, self.problems))}."
+            return "It cannot be used: correct what has no rule."
+        return f"By the schema's rules {self.rows - self.left_out} of {self.rows} rows are used."
 
     def _listed(self) -> str:
         return "; ".join(map(str, self.problems))

@@ -51,7 +51,7 @@ def read_numbers(cells: pd.Series, column: Integer | Continuous, empty_texts: li
         Flaw(
             np.isnan(numbers) & ~empty,
             Kind.UNREADABLE,
-            "text that is not a number",
+            "cells that are not numbers",
             "write numbers with a decimal point, leave the cell empty, or declare the text under missing_values",
         ),
         Flaw(infinite, Kind.INFINITE, "infinite numbers", "replace them or leave them empty"),

@@ -3,8 +3,8 @@
 This is the only place where cells become numbers, so everything behind it may rely on the schema: a code is a declared
 label, a number lies within its bounds at its declared precision. There are two ways for cells that do not fit. Beside
 a release, `fit` makes something of every one of them (see `fallbacks`): adding a row to the frame adds that row's
-record or nothing, and changes no other. Where nothing leaves, `encode` refuses. What is wrong is described by column and
-row number only, never by a cell, and a `DataError` stays with the party whose rows these are.
+record or nothing, and changes no other. Where nothing leaves, `encode` refuses. What is wrong is described by column
+and row number only, never by a cell, and a `DataError` stays with the party whose rows these are.
 """
 
 from __future__ import annotations
