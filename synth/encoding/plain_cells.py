@@ -74,7 +74,9 @@ def plain_time(cell: Any) -> np.datetime64 | None:
     """A time or day object without zone, to the microsecond; None for every other cell."""
     if is_null(cell) or not isinstance(cell, dt.date) or getattr(cell, "tzinfo", None) is not None:
         return None
-    return np.datetime64(cell.to_datetime64() if isinstance(cell, pd.Timestamp) else cell, "us")
+    moment: np.datetime64 = cell.to_datetime64() if isinstance(cell, pd.Timestamp) else np.datetime64(cell, "us")
+    found: np.datetime64 = moment.astype("datetime64[us]")
+    return found
 
 
 def _texts(cells: Objects, empty_texts: Sequence[str], truth: tuple[str, str]) -> list[str | None]:
