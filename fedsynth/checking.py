@@ -9,7 +9,7 @@ from rich.table import Table
 
 from fed_node.consent import Approvals
 from fed_node.settings import PartySettings
-from fed_node.source import DataReport, Source, source_of
+from fed_node.source import DataReport, Source, check_data, source_of
 from fedsynth.documents import read_document, read_plan, read_schema
 from synth.errors import InputError
 from synth.schema import Schema
@@ -36,14 +36,33 @@ def schemas_to_check(home: Path | None, path: Path | None) -> list[Schema]:
 
 
 def show_report(console: Console, report: DataReport) -> None:
+    """What does not fit, by column and row number, and what the schema's rules will make of it."""
     if report.fits:
         console.print(str(report), markup=False)
         return
     table = Table(title=f"{report.place} does not fit the schema (the header is row 1)", title_justify="left")
-    for heading in ("column", "what is wrong", "cells", "rows", "what to do"):
+    for heading in ("column", "what does not fit", "cells", "rows", "by the schema's rules they", "what to do"):
         table.add_column(heading, overflow="fold")
     for problem in report.problems:
         more = ", …" if problem.cells > len(problem.rows) else ""
         rows = ", ".join(map(str, problem.rows)) + more if problem.rows else ""
-        table.add_row(problem.column, problem.what, str(problem.cells or ""), rows, problem.remedy)
+        outcome = problem.outcome or "cannot be used"
+        table.add_row(problem.column, problem.what, str(problem.cells or ""), rows, outcome, problem.remedy)
     console.print(table)
+    console.print(report.rules(), markup=False)
+
+
+def show_data(console: Console, home: Path, schema: Schema) -> None:
+    """The rows beside the plan that would use them, so that whoever approves decides with open eyes.
+
+    Where they cannot be reached (a pod without the volume, a database that is down), that is said, and no more.
+    """
+    try:
+        report = check_data(PartySettings.load(home).source(home), schema)
+    except (InputError, OSError) as error:
+        why = str(error) if isinstance(error, InputError) else type(error).__name__
+        console.print(f"Your rows could not be looked at from here: {why}", style="yellow", markup=False)
+        console.print("Check them where they are, with `fedsynth node check-data`, before you approve.", markup=False)
+        return
+    console.print("Your rows, held against this plan's schema (nobody else sees this):", markup=False)
+    show_report(console, report)

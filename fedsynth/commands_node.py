@@ -15,7 +15,7 @@ from fed_node.ledger import LedgerView
 from fed_node.settings import LEDGER, LOG, PartySettings, budget_of, policy_at
 from fed_node.source import check_data
 from fedsynth.approving import digest_to_withdraw, show_budget, whole_cost
-from fedsynth.checking import schemas_to_check, show_report, source_to_check
+from fedsynth.checking import schemas_to_check, show_data, show_report, source_to_check
 from fedsynth.documents import read_plan
 from fedsynth.ledger_tables import ledger_report
 from fedsynth.party_home import identity_of, make_home
@@ -84,17 +84,19 @@ def check_data_command(
         Path | None, typer.Option(help="A schema, or a plan with one. Left out: the schemas of all approved plans.")
     ] = None,
 ) -> None:
-    """Check that the rows fit the schema, and say what does not, by column and row number.
+    """Check that the rows fit the schema; say what does not, by column and row number, and what becomes of it.
 
+    In a run no row is ever refused, since that would tell the others about it: the schema's rules make something of
+    every cell (the nearest bound, 'other', an empty cell) or leave its row out. Here is where you see that and decide.
     The report stays on this machine. Nothing is charged, and no cell is printed.
 
-    Exit codes: 0 everything fits, 2 something does not, or a file cannot be read.
+    Exit codes: 0 everything fits, or rules take care of what does not; 2 the table cannot be used or read at all.
     """
     console, source = Console(), source_to_check(home, data)
     reports = [check_data(source, each) for each in schemas_to_check(home, schema)]
     for report in reports:
         show_report(console, report)
-    if not all(report.fits for report in reports):
+    if not all(report.usable for report in reports):
         raise typer.Exit(2)
 
 
@@ -106,7 +108,7 @@ def approve(
         bool, typer.Option("--yes", help="Approve without asking. The policy and budget still hold.")
     ] = False,
 ) -> None:
-    """Show in words what a PLAN would release and cost, hold it against the policy and the budget, and ask.
+    """Show in words what a PLAN would release and cost, hold it against policy, budget and your rows, and ask.
 
     Approval is by digest: a plan that is changed afterwards, by one letter, is another plan and is refused. It is for
     one run, whose whole cost is set aside in the ledger at once, so that the run never ends half-way for lack of
@@ -127,6 +129,7 @@ def approve(
     else:
         check_policy(policy, document, settings.name)
     show_budget(console, home, document, events)
+    show_data(console, home, document.table)
     if not yes and not typer.confirm("Approve this plan?", default=False):
         console.print("Not approved.")
         raise typer.Exit(1)

@@ -14,6 +14,7 @@ from rich.panel import Panel
 from aggregator.publish import WITHHELD
 from fed_node.settings import LOG
 from fedsynth import simulate as simulation
+from fedsynth.checking import show_report
 from fedsynth.documents import read_plan_content
 from fedsynth.progress import ConsoleWatch
 from fedsynth.simulate import Folders
@@ -69,6 +70,9 @@ def simulate(
     else:
         _refuse_to_lose(folders, overwrite)
         effective = _prepare(plan, data or [], partition, parties, folders, seed)
+        for found in simulation.check_rows(effective, folders, test):
+            if not found.fits:  # as a real party would be told; it would take part all the same
+                show_report(console, found)
     name = "ε" if effective.profile == "rigorous" else "nominal ε"
     try:
         with ConsoleWatch(console, name) as watch:

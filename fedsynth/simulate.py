@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,13 @@ from aggregator.watch import Watch
 from crypto.keys import Identity, IdentityKey
 from fed_node.consent import Approvals
 from fed_node.settings import PartySettings
-from fed_node.source import read_records, read_table_as_text, source_of
+from fed_node.source import DataReport, check_data, read_records, read_table_as_text, source_of
 from fedsynth.documents import write_yaml
 from fedsynth.local_grid import LocalGrid
 from fedsynth.partition import Partition, partition
 from synth.archive import write_durably
 from synth.encoding.records import Records
-from synth.errors import InputError
+from synth.errors import DataError, InputError
 from synth.plan import Plan, parse_plan
 
 ROWS = "rows.csv"  # a part of a partitioned table, in the party's home
@@ -91,6 +92,18 @@ def prepare_partition(
         write_durably(folders.party(name) / ROWS, part.to_csv(index=False).encode())
     _write_homes(plan, dict.fromkeys(parts, Path(ROWS)), folders, seed)
     return plan
+
+
+def check_rows(plan: Plan, folders: Folders, test: Path | None) -> Iterator[DataReport]:
+    """How every party's rows, and the held-out ones, fit; what cannot be used ends it before anything is spent."""
+    homes = [folders.party(party.name) for party in plan.parties]
+    sources = [PartySettings.load(home).source(home) for home in homes]
+    for source in [*sources, *([] if test is None else [source_of(test)])]:
+        report = check_data(source, plan.table)
+        if not report.usable:
+            drop(folders)
+            raise DataError(str(report))
+        yield report
 
 
 def run(plan: Plan, folders: Folders, seed: int | None, watch: Watch) -> Release:

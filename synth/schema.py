@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -27,9 +27,30 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+Unfit = Literal["nearest", "other", "missing", "leave-out"]
+
+
+def _not_given(rule: Unfit | None) -> bool:
+    """A rule that is not given is left out of every dump: schemas from before the field keep their digests."""
+    return rule is None
+
+
 class _Column(Strict):
+    """Whether a cell fits must never show outside the party, so every cell that does not has something it becomes.
+
+    `unfit` says what, where the rule of `synth.encoding.fallbacks` is not wanted.
+    """
+
     description: str = Field("", description="What the column means, for people.")
-    missing: bool = Field(False, description="Whether cells may be empty. An empty cell elsewhere is a data error.")
+    missing: bool = Field(
+        False, description="Whether cells may be empty. Elsewhere the row of an empty cell is left out."
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if getattr(self, "unfit", None) == "missing" and not self.missing:
+            raise ValueError("'unfit: missing' needs 'missing: true'; allow empty cells or choose another rule")
+        return self
 
 
 class Categorical(_Column):
@@ -38,7 +59,14 @@ class Categorical(_Column):
     kind: Literal["categorical"] = "categorical"
     categories: list[str] = Field(min_length=1, description="Every label that may occur, in a fixed public order.")
     other: str | None = Field(
-        None, description="A label that stands for every undeclared value. Without it such a value is a data error."
+        None, description="A label that stands for every undeclared value. Without it such a value does not fit."
+    )
+    unfit: Literal["other", "missing", "leave-out"] | None = Field(
+        None,
+        exclude_if=_not_given,
+        description="What a cell that does not fit becomes: the label 'other', an empty cell, or nothing, its row "
+        "being left out. Default: 'other' for undeclared labels if declared, else empty if allowed, else the row is "
+        "left out.",
     )
 
     @field_validator("categories", mode="before")
@@ -51,6 +79,8 @@ class Categorical(_Column):
     def _distinct(self) -> Categorical:
         if len(set(self.labels)) != len(self.labels):
             raise ValueError("categories (with 'other') must be distinct; remove the repeated label")
+        if self.unfit == "other" and self.other is None:
+            raise ValueError("'unfit: other' needs an 'other' label; declare one or choose another rule")
         return self
 
     @property
@@ -65,6 +95,12 @@ class Boolean(_Column):
     kind: Literal["boolean"] = "boolean"
     false: str = Field("False", description="How 'no' is written in the files.")
     true: str = Field("True", description="How 'yes' is written in the files.")
+    unfit: Literal["missing", "leave-out"] | None = Field(
+        None,
+        exclude_if=_not_given,
+        description="What a cell that does not fit becomes: an empty cell, or nothing, its row being left out. "
+        "Default: empty if allowed, else the row is left out.",
+    )
 
     @field_validator("false", "true", mode="before")
     @classmethod
@@ -82,12 +118,22 @@ class Boolean(_Column):
         return [self.false, self.true]
 
 
+_NUMBER_RULE = (
+    "What a cell that does not fit becomes: the nearest value within the bounds, an empty cell, or nothing, its row "
+    "being left out. Default: the nearest value for what lies outside or is not whole; what is no number or time, or "
+    "infinite, becomes empty if allowed, else the row is left out."
+)
+
+
 class Integer(_Column):
     """A whole number within public bounds."""
 
     kind: Literal["integer"] = "integer"
     min: int = Field(description="Smallest value that may occur (public).")
     max: int = Field(description="Largest value that may occur (public).")
+    unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
+        None, exclude_if=_not_given, description=_NUMBER_RULE
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Integer:
@@ -103,6 +149,9 @@ class Continuous(_Column):
     min: float = Field(description="Smallest value that may occur (public).", allow_inf_nan=False)
     max: float = Field(description="Largest value that may occur (public).", allow_inf_nan=False)
     decimals: int = Field(2, ge=0, le=12, description="Digits after the point in the synthetic table.")
+    unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
+        None, exclude_if=_not_given, description=_NUMBER_RULE
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Continuous:
@@ -119,6 +168,9 @@ class Datetime(_Column):
     max: dt.datetime = Field(description="Latest time that may occur (public), ISO 8601 without zone.")
     precision: Literal["day", "hour", "minute", "second"] = Field("day", description="Finest unit that is kept.")
     format: str = Field("%Y-%m-%d", description="How the files write it, in strptime's notation.")
+    unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
+        None, exclude_if=_not_given, description=_NUMBER_RULE
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Datetime:

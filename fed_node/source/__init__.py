@@ -1,13 +1,16 @@
 """A party's rows, from wherever it keeps them, checked and made compact piece by piece.
 
 Only released columns are taken, and each piece becomes numbers before the next is read: a table of text that would not
-fit into memory still loads. Whatever does not fit is told by column and row number, to the party alone.
+fit into memory still loads. Whatever does not fit is told by column and row number, to the party alone: `check_data` is
+for the administrator, who decides; `read_records`, beside a release, follows the schema's rules and refuses no row.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +21,15 @@ from fed_node.source.growing import Growing
 from fed_node.source.parquet_file import ParquetFile
 from fed_node.source.places import CsvSource, ParquetSource, Source, SqlSource, source_of
 from fed_node.source.reading import Reader
-from synth.encoding.records import SHOWN_ROWS, Codec, Problem, Records
+from fed_node.source.report import (
+    DataReport,
+    Findings,
+    require_fit,
+    rule_in_words,
+    too_few_rows,
+    undecodable_cells,
+)
+from synth.encoding.records import Codec, Problem, Records
 from synth.errors import DataError
 from synth.schema import Schema
 
@@ -38,49 +49,31 @@ __all__ = [
     "text_pieces",
 ]
 
-FEWEST_ROWS = 2  # of one row every statistic is that row
 NO_HEADER = Problem(  # its "names" are not shown: they are probably the cells of a row
     "(first line)",
     "names none of the declared columns",
     "is there a header line? If so, check the file's separator",
 )
-
-
-@dataclass(frozen=True)
-class DataReport:
-    """How a source fits a schema: for the party's eyes only."""
-
-    place: str
-    rows: int
-    problems: tuple[Problem, ...]
-
-    @property
-    def fits(self) -> bool:
-        return not self.problems
-
-    def __str__(self) -> str:
-        if self.fits:
-            return f"{self.place} fits the schema: {self.rows} rows."
-        return f"{self.place} does not fit the schema (the header is row 1): {'; '.join(map(str, self.problems))}."
+log = logging.getLogger("fed_node")
 
 
 def read_records(source: Source, schema: Schema) -> Records:
-    """All rows as checked numbers."""
+    """All rows as numbers, by the schema's rules where a cell does not fit: the one way rows get into a release.
+
+    It refuses nothing that a single row could bring about; what the rules changed is counted in the party's own log.
+    """
     codec, reader = Codec(schema), _opened(source, schema)
-    _require(_header_report(codec, reader))
-    columns = {name: Growing() for name in schema.released}
-    try:
-        for frame in reader.frames(list(schema.released)):
-            for name, values in codec.encode(frame).columns.items():
-                columns[name].extend(values)
-    except DataError:
-        _require(check_data(source, schema))
-        raise
-    if reader.malformed:
-        _require(check_data(source, schema))
-    records = Records({name: column.values for name, column in columns.items()})
-    _require_rows(reader, len(records))
-    return records
+    require_fit(_header_report(codec, reader))
+    columns, findings = {name: Growing() for name in schema.released}, Findings(reader)
+    nothing = pd.DataFrame(columns=list(schema.released), dtype="str")
+    for frame in chain([nothing], reader.frames(list(schema.released))):
+        records, problems = codec.fit(frame)
+        findings.add(problems, len(frame))
+        for name, values in records.columns.items():
+            columns[name].extend(values)
+    for problem in findings.problems():
+        log.warning("%s", rule_in_words(problem))
+    return Records({name: column.values for name, column in columns.items()})
 
 
 def read_records_from(path: Path, schema: Schema) -> Records:
@@ -95,7 +88,7 @@ def read_table(source: Source, schema: Schema) -> pd.DataFrame:
 def table_pieces(source: Source, schema: Schema) -> Iterator[pd.DataFrame]:
     """The same, a piece at a time, for tables of which nobody wants all rows in memory."""
     reader = _opened(source, schema)
-    _require(_header_report(Codec(schema), reader))
+    require_fit(_header_report(Codec(schema), reader))
     yield from _pieces(reader, list(schema.released))
 
 
@@ -119,20 +112,18 @@ def text_pieces(path: Path) -> Iterator[pd.DataFrame]:
 
 
 def check_data(source: Source, schema: Schema) -> DataReport:
-    """Everything that keeps the rows from being used, by column and row number."""
+    """Everything that does not fit, by column and row number, and what the schema's rules make of it."""
     codec, reader = Codec(schema), _opened(source, schema)
     header = _header_report(codec, reader)
     if not header.fits:
         return header
-    rows = 0
-    found: dict[tuple[str, str], Problem] = {}
+    used, findings = 0, Findings(reader)
     for frame in reader.frames(list(schema.released)):
-        for problem in codec.problems(frame):
-            numbered = replace(problem, rows=tuple(_in_file(row + rows, reader.malformed) for row in problem.rows))
-            before = found.get((problem.column, problem.what))
-            found[problem.column, problem.what] = _joined(before, numbered) if before else numbered
-        rows += len(frame)
-    return DataReport(reader.place, rows, (*_malformed(reader), *found.values()))
+        records, problems = codec.fit(frame)
+        findings.add([*undecodable_cells(frame), *problems], len(frame))
+        used += len(records)
+    rows = findings.rows + len(reader.malformed)
+    return DataReport(reader.place, rows, rows - used, (*findings.problems(), *too_few_rows(used)))
 
 
 def _opened(source: Source, schema: Schema) -> Reader:
@@ -148,47 +139,19 @@ def _opened(source: Source, schema: Schema) -> Reader:
 def _header_report(codec: Codec, reader: Reader) -> DataReport:
     header = reader.header()
     if isinstance(reader, CsvFile) and not set(header) & set(codec.schema.columns):
-        return DataReport(reader.place, 0, (NO_HEADER,))
-    return DataReport(reader.place, 0, tuple(codec.problems(pd.DataFrame(columns=header, dtype="str"))))
-
-
-def _require(report: DataReport) -> None:
-    if not report.fits:
-        raise DataError(str(report))
-
-
-def _require_rows(reader: Reader, rows: int) -> None:
-    if rows < FEWEST_ROWS:
-        raise DataError(
-            f"{reader.place} has {rows or 'no'} row(s) below its header; at least {FEWEST_ROWS} are needed."
-        )
+        return DataReport(reader.place, 0, 0, (NO_HEADER,))
+    return DataReport(reader.place, 0, 0, tuple(codec.problems(pd.DataFrame(columns=header, dtype="str"))))
 
 
 def _pieces(reader: Reader, columns: list[str]) -> Iterator[pd.DataFrame]:
-    """Every piece that has rows. What only the end can tell is told there: malformed rows, too few rows."""
-    rows = 0
+    """Every piece that has rows, of a table that nothing is wrong with but, perhaps, its cells: for reading at home.
+
+    What only the end can tell is told there: malformed rows, too few rows.
+    """
+    findings = Findings(reader)
     for frame in reader.frames(columns):
         if len(frame):
-            rows += len(frame)
+            findings.add(undecodable_cells(frame), len(frame))
             yield frame
-    _require(DataReport(reader.place, rows, tuple(_malformed(reader))))
-    _require_rows(reader, rows)
-
-
-def _malformed(reader: Reader) -> list[Problem]:
-    rows = reader.malformed
-    if not rows:
-        return []
-    what = "do not have as many cells as the header"
-    return [Problem("(whole rows)", what, "check separators inside cells", len(rows), tuple(rows[:SHOWN_ROWS]))]
-
-
-def _joined(first: Problem, more: Problem) -> Problem:
-    return replace(first, cells=first.cells + more.cells, rows=(first.rows + more.rows)[:SHOWN_ROWS])
-
-
-def _in_file(row: int, malformed: list[int]) -> int:
-    """The row's number in the file, where rows that are no records count too."""
-    for left_out in malformed:
-        row += left_out <= row
-    return row
+    problems = [*findings.problems(), *too_few_rows(findings.rows)]
+    require_fit(DataReport(reader.place, findings.rows, 0, tuple(replace(each, outcome="") for each in problems)))

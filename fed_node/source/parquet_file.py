@@ -1,4 +1,8 @@
-"""Rows from a Parquet file, typed, a few hundred thousand at a time. Columns that are not asked for are not read."""
+"""Rows from a Parquet file, typed, a few hundred thousand at a time. Columns that are not asked for are not read.
+
+A column has the type that the file's own schema gives it, whatever its cells are: pandas would make real numbers of
+whole ones, and objects of truth values, as soon as a piece holds one empty cell.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,17 @@ from fed_node.source.reading import require_file
 from synth.errors import DataError
 
 ROWS_AT_ONCE = 1 << 17
+WITH_EMPTY_CELLS = {
+    pyarrow.bool_(): pd.BooleanDtype(),
+    pyarrow.int8(): pd.Int8Dtype(),
+    pyarrow.int16(): pd.Int16Dtype(),
+    pyarrow.int32(): pd.Int32Dtype(),
+    pyarrow.int64(): pd.Int64Dtype(),
+    pyarrow.uint8(): pd.UInt8Dtype(),
+    pyarrow.uint16(): pd.UInt16Dtype(),
+    pyarrow.uint32(): pd.UInt32Dtype(),
+    pyarrow.uint64(): pd.UInt64Dtype(),
+}
 
 
 class ParquetFile:
@@ -36,7 +51,9 @@ class ParquetFile:
         try:
             with pyarrow.parquet.ParquetFile(self.source.path, buffer_size=1 << 20, pre_buffer=False) as file:
                 for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns):
-                    yield _plain(batch).to_pandas(date_as_object=False)
+                    yield _plain(batch).to_pandas(
+                        date_as_object=False, types_mapper=WITH_EMPTY_CELLS.get, ignore_metadata=True
+                    )
         except (pyarrow.ArrowException, OSError):
             raise self._unreadable() from None
 
@@ -49,10 +66,27 @@ class ParquetFile:
 
 
 def _plain(batch: Any) -> Any:
-    """Dictionary and decimal columns as what they stand for: pandas would make Python objects of them."""
+    """Dictionary and decimal columns as what they stand for (pandas would make Python objects of them), text as text.
+
+    Some writers put bytes into text columns that are no UTF-8; those become U+FFFD, as in a CSV file.
+    """
     for place, field in enumerate(batch.schema):
-        if pyarrow.types.is_dictionary(field.type):
-            batch = batch.set_column(place, field.name, batch.column(place).cast(field.type.value_type))
-        elif pyarrow.types.is_decimal(field.type):
-            batch = batch.set_column(place, field.name, batch.column(place).cast(pyarrow.float64()))
+        column = batch.column(place)
+        if pyarrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pyarrow.types.is_decimal(column.type):
+            column = column.cast(pyarrow.float64())
+        elif pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type):
+            column = _decoded(column)
+        batch = batch.set_column(place, field.name, column)
     return batch
+
+
+def _decoded(column: Any) -> Any:
+    try:
+        column.validate(full=True)
+    except pyarrow.ArrowInvalid:
+        cells = column.cast(pyarrow.large_binary()).to_pylist()
+        texts = [None if cell is None else cell.decode("utf-8", errors="replace") for cell in cells]
+        return pyarrow.array(texts, column.type)
+    return column

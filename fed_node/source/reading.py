@@ -10,9 +10,15 @@ import pandas as pd
 
 from synth.errors import InputError
 
+UNDECODABLE = "\ufffd"  # what bytes that are no text become
+
 
 class Reader(Protocol):
-    """One opened source. Errors name columns and row numbers (the header is row 1), never a cell."""
+    """One opened source. Errors name columns and row numbers (the header is row 1), never a cell.
+
+    A reader refuses only what is the same whatever any single row holds: no file, no header, no connection. A row that
+    is none is left out.
+    """
 
     place: str  # what messages call it
     malformed: list[int]  # rows that do not have as many cells as the header, so far; `frames` leaves them out

@@ -1,153 +1,106 @@
 """Cells of one column to numbers, and every way a cell can be unfit.
 
 CSV gives text and Parquet gives types, and one institution uses the one and its neighbour the other: '3', 3 and 3.0
-must be the same cell at both. Labels and times are converted once per distinct cell, so millions of rows are cheap.
+must be the same cell at both. Every cell is read by itself: see `plain_cells` for what pandas would do otherwise.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import re
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_object_dtype
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from synth.encoding.scales import SECONDS, Floats, floor_time, scale_of
-from synth.schema import Boolean, Continuous, Datetime, DiscreteColumn, Integer
+from synth.encoding.fallbacks import Flaw, Kind
+from synth.encoding.plain_cells import Mask, emptied, text_of
+from synth.encoding.scales import Floats, Scale, scale_of
+from synth.encoding.time_cells import seconds_of
+from synth.schema import Boolean, Continuous, Datetime, DiscreteColumn, Integer, NumericColumn
 
-Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]
 WHOLE_REAL = re.compile(r"-?\d+\.0+")  # a whole number that some export wrote as a real one
-
-
-@dataclass(frozen=True)
-class Flaw:
-    """One kind of unfit cell: which rows have it and what to do about it. Never the cell itself."""
-
-    bad: Mask
-    what: str
-    remedy: str
+A_REAL = "0.5"  # read along with every column, so that pandas reads all of them as real numbers
 
 
 def read_labels(cells: pd.Series, column: DiscreteColumn, empty_texts: list[str]) -> tuple[Codes, list[Flaw]]:
-    """Label codes; an undeclared label becomes `other` where that is declared."""
-    cells, empty = _emptied(cells, empty_texts)
+    """Label codes, -1 for an undeclared one; such a label becomes `other` where that is declared."""
+    truth = (column.false, column.true) if isinstance(column, Boolean) else ("False", "True")
+    cells, empty = emptied(cells, empty_texts, truth)
     where, distinct = pd.factorize(cells, use_na_sentinel=True)
     code_of = {label: code for code, label in enumerate(column.labels)}
     if isinstance(column, Boolean) and is_bool_dtype(cells.dtype):
         code_of = {"False": 0, "True": 1}
     other = code_of[column.other] if not isinstance(column, Boolean) and column.other is not None else -1
-    codes = [_label_code(_text(cell), code_of, other) for cell in distinct]
+    codes = [_label_code(text_of(cell), code_of, other) for cell in distinct]
     values = np.array([*codes, len(column.labels)], dtype=np.int64)[where]  # factorize marks empty cells -1: the last
-    undeclared = Flaw(values < 0, "undeclared labels", "correct them, declare them, or declare an 'other' label")
+    remedy = "correct them, declare them, or declare an 'other' label"
+    undeclared = Flaw(values < 0, Kind.UNDECLARED, "undeclared labels", remedy)
     return values, [*_empty_flaws(empty, column.missing), undeclared]
 
 
 def read_numbers(cells: pd.Series, column: Integer | Continuous, empty_texts: list[str]) -> tuple[Floats, list[Flaw]]:
     """Numbers at the declared precision; NaN where the cell is empty."""
-    cells, empty = _emptied(cells, empty_texts)
-    numbers = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    cells, empty = emptied(cells, empty_texts, ("0", "1"))
+    numbers = _numbers(cells)
     scale = scale_of(column)
-    infinite = np.isinf(numbers)
-    rounded = scale.round(np.where(infinite, np.nan, numbers))
-    bounds = f"between {column.min} and {column.max}"
+    rounded, infinite = scale.round(numbers), np.isinf(numbers)
     flaws = [
         *_empty_flaws(empty, column.missing),
         Flaw(
             np.isnan(numbers) & ~empty,
-            "text that is not a number",
+            Kind.UNREADABLE,
+            "cells that are not numbers",
             "write numbers with a decimal point, leave the cell empty, or declare the text under missing_values",
         ),
-        Flaw(infinite, "infinite numbers", "replace them or leave them empty"),
-        Flaw((rounded < scale.lowest) | (rounded > scale.highest), f"numbers not {bounds}", "correct or clip them"),
+        Flaw(infinite, Kind.INFINITE, "infinite numbers", "replace them or leave them empty"),
+        *_bound_flaws(rounded, ~infinite, scale, column, "numbers"),
     ]
     if isinstance(column, Integer):
-        fraction = ~np.isnan(rounded) & (numbers != rounded)
-        flaws.append(Flaw(fraction, "numbers that are not whole", "round them or declare the column continuous"))
+        fraction = ~np.isnan(numbers) & (numbers != rounded)
+        remedy = "round them or declare the column continuous"
+        flaws.append(Flaw(fraction, Kind.FRACTION, "numbers that are not whole", remedy))
     return rounded, flaws
 
 
 def read_times(cells: pd.Series, column: Datetime, empty_texts: list[str]) -> tuple[Floats, list[Flaw]]:
     """Seconds since the lowest time, cut to the declared precision; NaN where the cell is empty."""
-    cells, empty = _emptied(cells, empty_texts)
-    where, distinct = pd.factorize(cells, use_na_sentinel=True)
-    moments = pd.to_datetime(
-        pd.Series([_moment(cell) for cell in distinct], dtype=object), format=column.format, errors="coerce"
-    )
-    offsets = (_zoneless(moments) - pd.Timestamp(floor_time(column.min, column))).dt.total_seconds()
-    unit = SECONDS[column.precision]
-    floored = np.floor(offsets.to_numpy(dtype=np.float64, na_value=np.nan) / unit) * unit
-    seconds = np.append(floored, np.nan)[where]
-    scale = scale_of(column)
+    texts, empty = emptied(cells, empty_texts, ("False", "True"))
+    seconds = np.where(empty, np.nan, seconds_of(cells.reset_index(drop=True), texts, column))
     flaws = [
         *_empty_flaws(empty, column.missing),
         Flaw(
             np.isnan(seconds) & ~empty,
+            Kind.UNREADABLE,
             f"cells that are not times without zone in the format '{column.format}'",
             "correct them or the declared format",
         ),
-        Flaw(
-            (seconds < 0) | (seconds > scale.highest),
-            f"times not between {column.min} and {column.max}",
-            "correct them",
-        ),
+        *_bound_flaws(seconds, ~np.isnan(seconds), scale_of(column), column, "times"),
     ]
     return seconds, flaws
 
 
-def time_texts(seconds: Floats, column: Datetime) -> pd.Series:
-    """Times in the declared format; missing where NaN."""
-    where, distinct = pd.factorize(seconds, use_na_sentinel=True)
-    start = pd.Timestamp(floor_time(column.min, column))
-    texts = (start + pd.to_timedelta(distinct, unit="s").as_unit("us")).strftime(column.format)
-    return pd.Series(pd.array([*texts, None], dtype="str").take(where))
+def _numbers(cells: pd.Series) -> Floats:
+    if is_numeric_dtype(cells.dtype):  # truth values too
+        return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+    texts = np.append(cells.to_numpy(dtype=object, na_value=np.nan), A_REAL)
+    numbers: Floats = np.asarray(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)[:-1]
+    return numbers
 
 
-def _emptied(cells: pd.Series, empty_texts: list[str]) -> tuple[pd.Series, Mask]:
-    """The cells with every spelling of 'empty' made NA, and where they are."""
-    cells = cells.reset_index(drop=True)
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        cells = cells.astype(object)
-    if is_bool_dtype(cells.dtype) or isinstance(cells.dtype, pd.DatetimeTZDtype) or cells.dtype.kind == "M":
-        return cells, cells.isna().to_numpy(dtype=bool)
-    as_numbers = pd.to_numeric(pd.Series(empty_texts, dtype=object), errors="coerce").dropna().tolist()
-    spellings: list[Any] = as_numbers if is_numeric_dtype(cells.dtype) else list(empty_texts)
-    if is_object_dtype(cells.dtype):
-        spellings += as_numbers
-    empty = (cells.isna() | cells.isin(spellings)).to_numpy(dtype=bool)
-    return cells.mask(empty), empty
+def _bound_flaws(values: Floats, told: Mask, scale: Scale, column: NumericColumn, noun: str) -> list[Flaw]:
+    return [
+        Flaw((values < scale.lowest) & told, Kind.BELOW, f"{noun} below {column.min}", "correct them or the bound"),
+        Flaw((values > scale.highest) & told, Kind.ABOVE, f"{noun} above {column.max}", "correct them or the bound"),
+    ]
 
 
 def _empty_flaws(empty: Mask, allowed: bool) -> list[Flaw]:
-    return [] if allowed else [Flaw(empty, "empty cells", "fill them or declare 'missing: true'")]
-
-
-def _text(cell: Any) -> str:
-    """How a typed cell would be written in a text file: whole reals without a point."""
-    if isinstance(cell, float | np.floating) and float(cell).is_integer():
-        return str(int(cell))
-    return str(cell)
+    return [] if allowed else [Flaw(empty, Kind.EMPTY, "empty cells", "fill them or declare 'missing: true'")]
 
 
 def _label_code(text: str, code_of: dict[str, int], other: int) -> int:
     if text not in code_of and WHOLE_REAL.fullmatch(text):
         text = text.split(".")[0]
     return code_of.get(text, other)
-
-
-def _moment(cell: Any) -> Any:
-    """What pandas parses: a time as it is, anything else as text; a time with a zone is no time here."""
-    if isinstance(cell, dt.datetime):
-        return cell if cell.tzinfo is None else None
-    return cell if isinstance(cell, dt.date) else _text(cell)
-
-
-def _zoneless(moments: pd.Series) -> pd.Series:
-    """Texts that carry a zone are not accepted, so such a column is unreadable as a whole."""
-    if isinstance(moments.dtype, pd.DatetimeTZDtype):
-        return pd.Series([pd.NaT] * len(moments), dtype="datetime64[us]")
-    return moments

@@ -1,8 +1,10 @@
 """A party's rows as numbers, checked against the public schema, and back.
 
 This is the only place where cells become numbers, so everything behind it may rely on the schema: a code is a declared
-label, a number lies within its bounds at its declared precision. Anything else is refused here. What is wrong is
-described by column and row number only, never by a cell, and a `DataError` stays with the party whose rows these are.
+label, a number lies within its bounds at its declared precision. There are two ways for cells that do not fit. Beside
+a release, `fit` makes something of every one of them (see `fallbacks`): adding a row to the frame adds that row's
+record or nothing, and changes no other. Where nothing leaves, `encode` refuses. What is wrong is described by column
+and row number only, never by a cell, and a `DataError` stays with the party whose rows these are.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synth.encoding.cell_text import Flaw, read_labels, read_numbers, read_times, time_texts
+from synth.encoding.cell_text import read_labels, read_numbers, read_times
+from synth.encoding.fallbacks import Flaw, Released, in_words, with_fallbacks
 from synth.encoding.scales import EXACT, Floats, scale_of
+from synth.encoding.time_cells import time_texts
 from synth.errors import DataError, SchemaError
 from synth.schema import Boolean, Categorical, Datetime, Integer, NumericColumn, Schema
 
@@ -53,13 +57,17 @@ class Records:
 
 @dataclass(frozen=True)
 class Problem:
-    """One way in which one column does not fit. `rows` are the first few row numbers (the header is row 1)."""
+    """One way in which one column does not fit. `rows` are the first few row numbers (the header is row 1).
+
+    `outcome` is what the schema's rule makes of it; without one nothing can be read.
+    """
 
     column: str
     what: str
     remedy: str
     cells: int = 0
     rows: tuple[int, ...] = ()
+    outcome: str = ""
 
     def __str__(self) -> str:
         where = ""
@@ -82,12 +90,20 @@ class Codec:
 
     def encode(self, frame: pd.DataFrame) -> Records:
         """The rows as records; raises `DataError` listing every problem."""
-        columns, problems = self._read(frame)
-        if problems:
-            raise DataError(
-                "the rows do not fit the schema (row 1 is the header): " + "; ".join(map(str, problems)) + "."
-            )
-        return Records(columns)
+        records, problems = self._read(frame)
+        if problems or records is None:
+            raise _unfit(problems)
+        return records
+
+    def fit(self, frame: pd.DataFrame) -> tuple[Records, list[Problem]]:
+        """The rows as records, by the schema's rules where a cell does not fit, and what was changed.
+
+        Only a header that is not the schema's is refused: that is the same whatever the rows are.
+        """
+        records, problems = self._read(frame)
+        if records is None:
+            raise _unfit([problem for problem in problems if not problem.outcome])
+        return records, problems
 
     def problems(self, frame: pd.DataFrame) -> list[Problem]:
         """Everything that keeps `encode` from accepting the frame, for the party's own eyes."""
@@ -99,15 +115,19 @@ class Codec:
             {name: self._written(name, records.columns[name]) for name in self.schema.released}, copy=False
         )
 
-    def _read(self, frame: pd.DataFrame) -> tuple[dict[str, Values], list[Problem]]:
+    def _read(self, frame: pd.DataFrame) -> tuple[Records | None, list[Problem]]:
+        """The records by the schema's rules, if there is a column for each of its columns, and every problem."""
         header = [str(name) for name in frame.columns]
         problems = _header_problems(self.schema, header)
         columns: dict[str, Values] = {}
-        for name in self.schema.released:
+        left_out, usable = np.zeros(len(frame), dtype=bool), not problems
+        for name, column in self.schema.released.items():
             if header.count(name) == 1:
-                columns[name], flaws = self._read_column(name, frame.iloc[:, header.index(name)])
-                problems += _located(name, flaws)
-        return columns, problems
+                values, flaws = self._read_column(name, frame.iloc[:, header.index(name)])
+                columns[name], unfit = with_fallbacks(column, values, flaws)
+                left_out |= unfit
+                problems += _located(name, column, flaws)
+        return Records(columns).take(~left_out) if usable else None, problems
 
     def _read_column(self, name: str, cells: pd.Series) -> tuple[Values, list[Flaw]]:
         column, empty_texts = self.schema.released[name], self.schema.missing_values
@@ -129,13 +149,18 @@ class Codec:
         return pd.Series(numbers)
 
 
-def _located(name: str, flaws: Iterable[Flaw]) -> list[Problem]:
+def _unfit(problems: Iterable[Problem]) -> DataError:
+    return DataError("the rows do not fit the schema (row 1 is the header): " + "; ".join(map(str, problems)) + ".")
+
+
+def _located(name: str, column: Released, flaws: Iterable[Flaw]) -> list[Problem]:
     found = []
     for flaw in flaws:
         positions = np.flatnonzero(flaw.bad)
         if len(positions):
             rows = tuple(int(position) + FIRST_ROW for position in positions[:SHOWN_ROWS])
-            found.append(Problem(name, flaw.what, flaw.remedy, cells=len(positions), rows=rows))
+            outcome = in_words(column, flaw.kind)
+            found.append(Problem(name, flaw.what, flaw.remedy, cells=len(positions), rows=rows, outcome=outcome))
     return found
 
 
@@ -175,8 +200,8 @@ def _check_number(name: str, column: NumericColumn) -> None:
     if not isinstance(column, Datetime) or scale.highest > EXACT:
         return
     probes = np.unique(scale.snap(np.array([scale.lowest, scale.lowest + scale.step, scale.highest])))
-    again, flaws = read_times(time_texts(probes, column), column, [])
-    if any(flaw.bad.any() for flaw in flaws) or not np.array_equal(again, probes):
+    has_zone = "%z" in column.format.lower()  # one text with a zone would give the whole column one
+    if has_zone or not np.array_equal(read_times(time_texts(probes, column), column, [])[0], probes):
         raise SchemaError(
             f"column '{name}': the format '{column.format}' cannot write every {column.precision} between min and "
             "max so that it can be read back; add the missing parts (no time zone) or declare a coarser precision."

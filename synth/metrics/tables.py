@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from synth.encoding.cell_text import Flaw, read_labels, read_numbers, read_times
+from synth.encoding.cell_text import read_labels, read_numbers, read_times
+from synth.encoding.fallbacks import Flaw, Kind
 from synth.encoding.scales import scale_of
 from synth.errors import InputError
 from synth.schema import Boolean, Categorical, Datetime, Integer, NumericColumn, Schema
@@ -133,7 +134,8 @@ def _readable(values: IntArray | FloatArray, flaws: list[Flaw], name: str, what:
     """A cell that has a number is measured, however far outside its bounds: that is a finding about the table. A cell
     that has none (undeclared label, text for a number, empty where that is not allowed) cannot be."""
     for flaw in flaws:
-        bad = flaw.bad if values.dtype.kind == "i" else flaw.bad & np.isnan(values)
+        has_none = values.dtype.kind == "i" or flaw.kind is Kind.INFINITE
+        bad = flaw.bad if has_none else flaw.bad & np.isnan(values)
         if bad.any():
             raise InputError(f"column '{name}' in {what} has {int(bad.sum())} cell(s): {flaw.what}; {flaw.remedy}")
 

@@ -124,38 +124,89 @@ def test_identifiers_are_not_handed_over(tmp_path: Path) -> None:
     [
         ("", "is empty"),
         ("\n\n\n", "nothing but blank lines"),
-        (HEADER, "has no row"),
-        (HEADER.strip(), "has no row"),
-        (HEADER + ROWS.splitlines()[0], "has 1 row"),
         (HEADER.replace("name", "sex") + ROWS, "column 'sex': occurs more than once"),
         (HEADER.replace("age", "years") + ROWS, "column 'age': is missing"),
         (HEADER.replace(",", "~") + ROWS, "check the file's separator"),
         (ROWS, "'(first line)': names none of the declared columns; is there a header line?"),
         (ROWS.replace(",", "~"), "is there a header line?"),
-        (HEADER + ROWS + "x,f,1\n", "(whole rows)': do not have as many cells as the header in 1 cell(s), rows 4"),
-        (HEADER + "a,b,f,1,2,2021-01-01,True\n" + ROWS, "rows 2;"),
-        (
-            HEADER + ROWS + "x,f,130,1,2021-01-01,True\n",
-            "column 'age': numbers not between 0 and 120 in 1 cell(s), rows 4",
-        ),
-        (HEADER + ROWS + f"x,{SECRET},1,1,2021-01-01,True\n", "column 'sex': undeclared labels in 1 cell(s), rows 4"),
-        ((HEADER + ROWS).encode() + b"x,\xff,1,1,2021-01-01,True\n", "row 4 of the file"),
         (b"n\xe4me,sex\n", "another encoding"),
         (b"n\xe4me,sex\n", "Save it as UTF-8 or export it again; a party may set 'encoding' of its source"),
         (gzip.compress((HEADER + ROWS).encode(), mtime=0)[:-12], "cut"),
     ],
 )
-def test_what_is_wrong_with_a_csv_is_named(tmp_path: Path, content: str | bytes, said: str) -> None:
+def test_what_no_row_can_bring_about_is_refused(tmp_path: Path, content: str | bytes, said: str) -> None:
     assert said in refused(write(tmp_path / "rows.csv", content))
+
+
+FITTING = {"sex": [0, 1], "age": [31, 64]}
+NO_ROW = "'(whole rows)': rows without as many cells as the header in"
+
+
+@pytest.mark.parametrize(
+    ("content", "said", "expected"),
+    [
+        (HEADER, "has no row(s) that can be used", {"sex": [], "age": []}),
+        (HEADER.strip(), "has no row(s) that can be used", {"sex": [], "age": []}),
+        (HEADER + ROWS.splitlines()[0], "has 1 row(s) that can be used", {"sex": [0], "age": [31]}),
+        (HEADER + ROWS + "x,f,1\n", f"{NO_ROW} 1 cell(s), rows 4", FITTING),
+        (HEADER + "a,b,f,1,2,2021-01-01,True\n" + ROWS, f"{NO_ROW} 1 cell(s), rows 2;", FITTING),
+        (HEADER + f'a,"{SECRET},1\n' + ROWS, f"{NO_ROW} 1 cell(s), rows 2;", FITTING),
+        (HEADER + f'a,"{SECRET},1\n' + ROWS + 'a,"b\nc","\n', f"{NO_ROW} 3 cell(s), rows 2, 5, 6;", FITTING),
+        ((HEADER + ROWS).encode() + b"\xff\xfe\x00\r\x00\x80", f"{NO_ROW} 1 cell(s), rows 4", FITTING),
+        (
+            HEADER + "x,f,130,1,2021-01-01,True\n" + ROWS,
+            "numbers above 120 become 120",
+            {"sex": [0, 0, 1], "age": [120, 31, 64]},
+        ),
+        (HEADER + ROWS + "x,f,inf,1,2021-01-01,True\n", "infinite numbers are left out with their rows", FITTING),
+        (HEADER + ROWS + f"x,{SECRET},1,1,2021-01-01,True\n", "'sex': undeclared labels in 1 cell(s), rows 4", FITTING),
+        ((HEADER + ROWS).encode() + b"x,\xff,1,1,2021-01-01,True\n", "set 'encoding' of the source", FITTING),
+        ((HEADER + ROWS).encode() + b"x,f\x00,1,1,2021-01-01,True\n", "undeclared labels", FITTING),
+    ],
+)
+def test_what_one_row_can_bring_about_is_told_and_not_refused(
+    tmp_path: Path, content: str | bytes, said: str, expected: dict[str, list[int]]
+) -> None:
+    source = source_of(write(tmp_path / "rows.csv", content))
+    records = read_records(source, SCHEMA)
+    assert {name: records.columns[name].tolist() for name in expected} == expected
+    assert list(records.columns) == list(EXPECTED)
+    report = check_data(source, SCHEMA)
+    assert said in str(report)
+    assert SECRET not in str(report)
+    assert report.usable == ("can be used" not in said)
+    assert report.rows - report.left_out == len(records)
+
+
+@pytest.mark.parametrize("row", [b"x,f,1\n", b"x,\xff,1,1,2021-01-01,True\n"])
+def test_at_home_whole_rows_and_bytes_are_read_strictly(tmp_path: Path, row: bytes) -> None:
+    path = write(tmp_path / "rows.csv", (HEADER + ROWS).encode() + row)
+    with pytest.raises(InputError, match="rows 4"):
+        read_table(source_of(path), SCHEMA)
+    with pytest.raises(InputError, match="rows 4"):
+        read_table_as_text(path)
+
+
+def test_what_the_rules_changed_is_counted_in_the_log_and_shows_no_cell(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path / "rows.csv", HEADER + ROWS + f"x,{SECRET},130,1,2021-01-01,True\ny\n")
+    read_records_from(path, SCHEMA)
+    assert sorted(caplog.messages) == [
+        "column '(whole rows)', 1 cell(s): rows without as many cells as the header are left out",
+        "column 'age', 1 cell(s): numbers above 120 become 120",
+        "column 'sex', 1 cell(s): undeclared labels are left out with their rows",
+    ]
 
 
 def test_encodings(tmp_path: Path) -> None:
     schema = parse_schema({"columns": {"stadt": {"kind": "categorical", "categories": ["Köln", "Jena"]}}})
     path = write(tmp_path / "rows.csv", "stadt\nKöln\nJena\n".encode("latin-1"))
-    assert "row 2 of the file" in refused(path, schema)
+    assert "column 'stadt': bytes that are no text" in str(check_data(source_of(path), schema))
     assert read_records(CsvSource(path=path, encoding="latin-1"), schema).columns["stadt"].tolist() == [0, 1]
     assert "no encoding" in refused(path, schema, encoding="klingon")
-    assert "cannot be read" in refused(write(path, b"stadt\nK\x81\x8d\n"), schema, encoding="cp1252")
+    broken = CsvSource(path=write(path, b"stadt\nK\x81\x8d\nJena\n"), encoding="cp1252")
+    assert read_records(broken, schema).columns["stadt"].tolist() == [1]
 
 
 def test_what_is_wrong_with_a_parquet_file_is_named(tmp_path: Path) -> None:
@@ -173,9 +224,10 @@ def test_what_is_wrong_with_a_parquet_file_is_named(tmp_path: Path) -> None:
     TYPED.assign(extra=1).to_parquet(path)
     assert "column 'extra': is not in the schema" in refused(path)
     TYPED.iloc[:1].to_parquet(path)
-    assert "has 1 row" in refused(path)
+    assert "has 1 row" in str(check_data(source_of(path), SCHEMA))
     TYPED.iloc[:0].to_parquet(path)
-    assert "has no row" in refused(path)
+    assert "has no row" in str(check_data(source_of(path), SCHEMA))
+    assert len(read_records_from(path, SCHEMA)) == 0
 
 
 def test_a_damaged_page_of_parquet_is_said(tmp_path: Path) -> None:
@@ -189,7 +241,7 @@ def test_a_damaged_page_of_parquet_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_row_numbers_hold_over_many_pieces(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fed_node.source.csv_file.BLOCK_BYTES", 2000)
+    monkeypatch.setattr("fed_node.source.csv_file.BLOCK_CHARACTERS", 2000)
     monkeypatch.setattr("fed_node.source.parquet_file.ROWS_AT_ONCE", 64)
     schema = parse_schema({"columns": {"x": {"kind": "integer", "min": 0, "max": 9}, "y": {"kind": "boolean"}}})
     table = pd.DataFrame({"x": np.arange(3000) % 10, "y": True})
@@ -207,8 +259,11 @@ def test_row_numbers_hold_over_many_pieces(tmp_path: Path, kind: str, monkeypatc
     problem = report.problems[-1]
     assert (problem.column, problem.cells, problem.rows) == ("x", 3, (7, 1702, 3001))
     assert not report.fits
+    assert report.usable
     assert "rows 7, 1702, 3001" in str(report)
-    assert "rows 7, 1702, 3001" in refused(path, schema)
+    records = read_records_from(path, schema)
+    assert len(records) == report.rows - report.left_out
+    assert records.columns["x"].max() == 9
 
 
 def test_a_report_of_data_that_fit(tmp_path: Path) -> None:

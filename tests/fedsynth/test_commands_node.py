@@ -120,11 +120,29 @@ def test_data_that_fits_and_data_that_does_not(home: Path, rows: Path, tmp_path:
     content = table(50)
     content.loc[3, "age"] = "secret-177"
     content.to_csv(bad, index=False)
-    refused = run("check-data", "--data", bad, "--schema", schema)
-    assert refused.exit_code == 2
-    assert "age" in refused.output
-    assert "5" in refused.output  # row 3 of the table is line 5 of the file
-    assert "secret" not in refused.output
+    told = run("check-data", "--data", bad, "--schema", schema)
+    assert told.exit_code == 0  # a rule takes care of it
+    assert "age" in told.output
+    assert "5" in told.output  # row 3 of the table is line 5 of the file
+    assert "49 of 50 rows are used" in told.output
+    assert "secret" not in told.output
+    content.rename(columns={"age": "years"}).to_csv(bad, index=False)
+    assert run("check-data", "--data", bad, "--schema", schema).exit_code == 2
+    content.head(1).to_csv(bad, index=False)
+    assert run("check-data", "--data", bad, "--schema", schema).exit_code == 2
+
+
+def test_approving_shows_the_rows_beside_the_plan(home: Path, rows: Path, plan: Path) -> None:
+    content = table(50)
+    content.loc[3, "age"] = "177"
+    content.to_csv(rows, index=False)
+    shown = run("approve", plan, "--home", home, typed="n\n")
+    assert "numbers above 100" in shown.output.replace("\n", " ") or "above" in shown.output
+    assert "50 of 50 rows are used" in shown.output
+    rows.unlink()
+    away = run("approve", plan, "--home", home, typed="y\n")
+    assert away.exit_code == 0
+    assert "could not be looked at from here" in away.output
 
 
 def test_the_schemas_of_approved_plans_are_checked_by_default(home: Path, plan: Path) -> None:

@@ -25,7 +25,7 @@ def written(folder: Path, rows: int) -> Path:
 
 
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fed_node.source.csv_file.BLOCK_BYTES", 200)
+    monkeypatch.setattr("fed_node.source.csv_file.BLOCK_CHARACTERS", 200)
 
 
 def test_a_table_that_fits_is_read_whole_and_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def test_values_outside_the_domain_count_in_the_end_bins() -> None:
     [
         (lambda f: f.drop(columns="age"), "lacks column 'age'"),
         (lambda f: f.assign(extra=1), "has column 'extra'"),
-        (lambda f: f.assign(age="old"), "not a number"),
+        (lambda f: f.assign(age="old"), "not numbers"),
         (lambda f: f.assign(ward="z"), "undeclared labels"),
         (lambda f: f.assign(age=[1, 2, 3, None]), "empty cells"),
         (lambda f: f.assign(dose=np.inf), "infinite"),
