@@ -27,7 +27,7 @@ from synth.interface import Answer, Arrays, Ask
 from synth.plan import Plan
 from synth.privacy import dpsgd
 from synth.privacy.accounting import Spent, compose
-from synth.privacy.dpsgd import PrivateGradient, StepPrivacy
+from synth.privacy.dpsgd import StepPrivacy
 from synth.privacy.events import CountNoise, Event
 from synth.privacy.noise import NoiseSource
 from synth.statistics import StatisticsInquiry
@@ -91,17 +91,17 @@ def test_half_the_noise_of_counts(monkeypatch: Patch) -> None:
 
 def test_a_source_with_half_the_noise(monkeypatch: Patch) -> None:
     """Replay believes the source; the white-box audit does not."""
-    skellam, normal = NoiseSource.skellam, NoiseSource.normal
+    skellam, gaussian = NoiseSource.skellam, NoiseSource.rounded_gaussian
     monkeypatch.setattr(NoiseSource, "skellam", lambda self, v, n: np.rint(skellam(self, v, n) / 2).astype(np.int64))
-    monkeypatch.setattr(NoiseSource, "normal", lambda self, n: normal(self, n) / np.float32(2))
+    monkeypatch.setattr(NoiseSource, "rounded_gaussian", lambda self, sigma, n: gaussian(self, sigma / 2, n))
     assert statistics_proven_too_much()
     assert step_proven_too_much()
 
 
 @pytest.mark.parametrize("divisor", [2.0, 2**0.5], ids=["halved", "sensitivity/√2"])
 def test_too_little_noise_in_a_step(monkeypatch: Patch, divisor: float) -> None:
-    noise = PrivateGradient._noise
-    monkeypatch.setattr(PrivateGradient, "_noise", lambda self, deviation: noise(self, deviation / divisor))
+    honest = dpsgd.lattice_sensitivity
+    monkeypatch.setattr(dpsgd, "lattice_sensitivity", lambda parameters: honest(parameters) / divisor)
     assert any("noise of" in each for each in training_violations())
     assert step_proven_too_much()
 
@@ -111,9 +111,15 @@ def test_too_little_noise_in_a_step(monkeypatch: Patch, divisor: float) -> None:
 
 def test_no_clipping(monkeypatch: Patch) -> None:
     add = dpsgd._add_clipped_products
-    monkeypatch.setattr(
-        dpsgd, "_add_clipped_products", lambda sums, passes, slopes, clip: add(sums, passes, slopes, 1e9)
-    )
+
+    def unclipped(sums: Any, passes: Any, slopes: Any, clip: float) -> None:
+        """Whatever their norm, rows count in full; the sum is in clip norms."""
+        total = {parameter: torch.zeros_like(part) for parameter, part in sums.items()}
+        add(total, passes, slopes, 1e9)
+        for parameter, part in sums.items():
+            part += total[parameter] * (1e9 / clip)
+
+    monkeypatch.setattr(dpsgd, "_add_clipped_products", unclipped)
     assert any("clip norm" in each for each in training_violations())
     assert step_proven_too_much()
 
@@ -264,16 +270,16 @@ def test_the_true_number_of_rows_as_a_weight(monkeypatch: Patch) -> None:
 def test_a_path_around_the_noise(monkeypatch: Patch) -> None:
     """The generator sees a real row: smartnoise #301, #484."""
 
-    def leaking(generator: Any, conditions: torch.Tensor, spans: Any) -> Any:
-        rows, asked = made_up(generator, conditions, spans)
+    def leaking(generator: Any, conditions: torch.Tensor, spans: Any, stream: Any) -> Any:
+        rows, asked = made_up(generator, conditions, spans, stream)
         return rows + seen[-1].sum(), asked
 
     seen: list[torch.Tensor] = []
     batches = training.PoissonBatches.draw
 
-    def draw(self: training.PoissonBatches) -> Any:
+    def draw(self: training.PoissonBatches, streams: Any) -> Any:
         seen.append(self.rows)
-        return batches(self)
+        return batches(self, streams)
 
     monkeypatch.setattr(training, "made_up", leaking)
     monkeypatch.setattr(training.PoissonBatches, "draw", draw)
