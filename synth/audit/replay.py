@@ -98,14 +98,14 @@ def replay(subject: Subject, neighbours: Neighbours) -> Replay:
 
 
 def unmoved(subject: Subject, rows: Records) -> list[str]:
-    """Arrays of charged answers that other noise does not change; wants asks in which noise reaches the whole answer."""
+    """Arrays that other noise changes in no answer. Wants asks in which noise reaches all of an answer, and at least
+    two: Adam's first steps are as long whatever the gradient."""
     one, other = (_answers(subject, rows, Tape(len(rows), other_noise=flag)) for flag in (False, True))
+    pairs = list(zip(one, other, strict=True))
     return [
-        f"ask {number}: array '{name}' is the same under other noise"
-        for number, ask in enumerate(subject.asks)
-        if subject.make().cost(ask, subject.party)
-        for name, array in one[number].arrays.items()
-        if np.array_equal(array, other[number].arrays[name])
+        f"array '{name}' is the same under other noise"
+        for name in sorted({name for answer in one for name in answer.arrays})
+        if all(np.array_equal(here.arrays[name], there.arrays[name]) for here, there in pairs)
     ]
 
 
