@@ -113,7 +113,7 @@ class ClippedSum:
         if len(batch[0]) > MOST_BATCH_ROWS:
             raise PrivacyError(f"a batch has more than {MOST_BATCH_ROWS} rows; sample at a smaller rate")
         total = torch.zeros(self.parameters, dtype=torch.float64)
-        sums = dict(zip(self.module.parameters(), self.by_parameter(total), strict=True))
+        sums: dict[Tensor, Tensor] = dict(zip(self.module.parameters(), self.by_parameter(total), strict=True))
         for start in range(0, len(batch[0]), self.micro_batch_rows):
             rows = [tensor[start : start + self.micro_batch_rows] for tensor in batch]
             losses, passes = self._forward(per_example_loss, [_padded(tensor) for tensor in rows])
@@ -171,27 +171,29 @@ def _padded(rows: Tensor) -> Tensor:
 
 
 def _add_clipped_products(
-    sums: dict[nn.Parameter, Tensor], passes: Passes, slopes: Sequence[Tensor], l2_clip_norm: float
+    sums: dict[Tensor, Tensor], passes: Passes, slopes: Sequence[Tensor], l2_clip_norm: float
 ) -> None:
     """Add Σ_rows c·(g aᵀ) to every weight's sum and Σ_rows c·g to every bias's, c = min(1 / C, 1 / norm of the row)."""
     squared = torch.zeros(len(slopes[0]), dtype=torch.float64)
-    for (layer, a, _), g in zip(passes, slopes, strict=True):
+    doubled = [(layer, a.double(), g.double()) for (layer, a, _), g in zip(passes, slopes, strict=True)]
+    for layer, a, g in doubled:
         has_bias = 1.0 if layer.bias is not None else 0.0
         squared += _squared_norms(g) * (_squared_norms(a) + has_bias)
     factors = squared.rsqrt().clamp(max=1 / l2_clip_norm)
     finite = squared.isfinite()
     everything = bool(finite.all())
-    for (layer, a, _), g in zip(passes, slopes, strict=True):
-        clipped, inputs = g * factors[:, None], a.double()  # both float64
+    for layer, a, g in doubled:
+        clipped = g.mul_(factors[:, None])
         if not everything:  # a row whose gradient has no norm cannot be clipped, so it is left out
-            clipped, inputs = clipped[finite], inputs[finite]
-        sums[layer.weight].addmm_(clipped.T, inputs)
+            clipped, a = clipped[finite], a[finite]
+        sums[layer.weight].addmm_(clipped.T, a)
         if layer.bias is not None:
             sums[layer.bias].add_(clipped.sum(0))
 
 
 def _squared_norms(rows: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64).square()
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
+    return norms.square()
 
 
 @contextmanager
