@@ -1,6 +1,6 @@
 """An audit that could fail: what a mechanism really does, held against what it says it costs.
 
-    tape, frozen    randomness that is fixed and written down, and every value that noise is added to
+    tape            luck that is fixed and written down, stream by stream, and every value that noise is added to
     replay          the same run on neighbouring tables: what differs, but for values under noise, and by how much?
     whitebox        the same release many thousand times: how well does the strongest attacker tell them apart?
     bounds          error rates of an attack to a lower bound of ε, with confidence

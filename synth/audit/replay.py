@@ -1,12 +1,14 @@
 """Record-replay: one party answers the same asks on two neighbouring tables, and everything is compared.
 
-With the noise frozen, and each release of the first run released by the second as well, nothing may differ but the
-values under the noise, and those by no more than the event says. What is looked at, for every ask:
+With all luck frozen, stream by stream, and each release of the first run released by the second as well, nothing may
+differ but the values under the noise, and those by no more than the event says. What is looked at, for every ask:
 
     control flow    the same draws, in the same order, of the same size and level, from the same streams
     answers         the same to the last bit: what differs left the party outside every noisy release
     releases        as many, of the kind, noise and sampling rate that `cost` charged
     sensitivity     cells changed (each by at most 1), or L2 distance, within what was charged
+
+`unmoved` changes the noise alone, on one table: an array that stays the same left outside every noisy release.
 
 It follows Re:cord-play ("Privacy in Theory, Bugs in Practice", PoPETs 2026). It sees what one pair of tables shows, so
 it wants worst-case rows (`canaries`); and it believes the noise source, which the white-box audit does not.
@@ -20,13 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synth.audit.frozen import recorded
-from synth.audit.tape import Release, Tape
+from synth.audit.tape import Release, Tape, recorded
 from synth.encoding.records import Records
 from synth.interface import Answer, Arrays, Ask, Inquiry
 from synth.privacy.events import CountNoise, Event, Gaussian, SampledGaussian
 
-ROUNDING = 1e-3  # relative: sums of clipped gradients are float32
+ROUNDING = 1e-3  # relative: more than the lattice and floating point do to a sum (dpsgd.lattice_sensitivity)
 KINDS = {CountNoise: "skellam", Gaussian: "gaussian", SampledGaussian: "step"}
 
 
@@ -94,6 +95,18 @@ def replay(subject: Subject, neighbours: Neighbours) -> Replay:
             violations += found_here
             measured += [measure] if measure else []
     return Replay(violations, measured, (first, second))
+
+
+def unmoved(subject: Subject, rows: Records) -> list[str]:
+    """Arrays that other noise changes in no answer. Wants asks in which noise reaches all of an answer, and at least
+    two: Adam's first steps are as long whatever the gradient."""
+    one, other = (_answers(subject, rows, Tape(len(rows), other_noise=flag)) for flag in (False, True))
+    pairs = list(zip(one, other, strict=True))
+    return [
+        f"array '{name}' is the same under other noise"
+        for name in sorted({name for answer in one for name in answer.arrays})
+        if all(np.array_equal(here.arrays[name], there.arrays[name]) for here, there in pairs)
+    ]
 
 
 def uncharged(charged: Iterable[Event], releases: Iterable[Release], noisy_parties: int) -> list[str]:

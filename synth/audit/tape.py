@@ -2,7 +2,11 @@
 
 Noise is given out as an array that notices when it is added to something. So a mechanism is recorded as it is, without
 knowing that it is, and noise that never reaches a sum (or reaches it in a way nobody can follow) stays `unused`, which
-an audit reports. DP-SGD adds its noise in torch, where arrays notice nothing: there the whole step is `observed`.
+an audit reports. A DP-SGD step is announced while it runs (`recorded`), so that its lattice is known.
+
+All other luck is frozen by its streams: each begins at the bits that its labels fix and goes on as a real one does. A
+stream that one row more moves on is at another place ever after, and whatever else is drawn from it comes out another:
+that is how an audit sees luck that is shared between real rows and what leaves without noise.
 
 A second tape replays a first one: whatever its mechanism computes under the noise is written down, and then the first
 tape's output is released in its place. That is how sensitivity is defined: two runs on neighbouring tables that have
@@ -11,21 +15,23 @@ released the same so far, and what they compute next.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
-from synth.privacy.dpsgd import PrivateGradient
+from synth.privacy.dpsgd import LATTICE, PrivateGradient
 from synth.privacy.noise import NoiseSource, seeded_source
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["skellam", "gaussian", "step"]
 Label = str | int
 Call = tuple[str, tuple[Label, ...], tuple[float | int, ...]]  # what was drawn, its stream, its parameters
+Draw = Callable[[float, int], npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +47,14 @@ class Release:
     sample_rate: float = 1.0  # with which a row is part of the value
 
 
+@dataclass(frozen=True)
+class Step:
+    """What is known of a DP-SGD step while it runs."""
+
+    clip_norm: float
+    sample_rate: float
+
+
 @dataclass
 class Tape:
     """One run at one party. Rows from `common_rows` on belong to this table only; sampled iff `extra_joins`."""
@@ -48,18 +62,15 @@ class Tape:
     common_rows: int
     extra_joins: bool = True
     replays: Tape | None = None
+    other_noise: bool = False  # every noise another one than a tape without this has; all other luck the same
     calls: list[Call] = field(default_factory=list)
     releases: list[Release] = field(default_factory=list)
     unused: list[Call] = field(default_factory=list)
     sampled: list[tuple[float, int]] = field(default_factory=list)  # rate and size of samples that no step used yet
-    places: dict[str, int] = field(default_factory=dict)  # how often each source of frozen randomness was used
+    step: Step | None = None  # the one that is running
 
     def source(self, *labels: Label) -> RecordingSource:
         return RecordingSource(self, labels)
-
-    def next_place(self, name: str) -> int:
-        self.places[name] = self.places.get(name, -1) + 1
-        return self.places[name]
 
     def drawn(self, call: Call) -> None:
         self.calls.append(call)
@@ -75,33 +86,16 @@ class Tape:
         return before.output if before.value.shape == release.value.shape else release.output
 
     def observed(self, step: Any, gradient: PrivateGradient, *arguments: Any) -> Any:
-        """Carry out a DP-SGD step twice, with its noise and without, so that both are known apart."""
-        source = gradient.source
-        if not isinstance(source, RecordingSource) or source.tape is not self:
+        """Carry out a DP-SGD step, whose noise notices what it is added to."""
+        if not isinstance(gradient.source, RecordingSource) or gradient.source.tape is not self:
             return step(gradient, *arguments)  # not this party's
-        unused, places = len(self.unused), dict(self.places)
-        noisy = step(gradient, *arguments)
-        draws = [call for call in self.unused[unused:] if call[0] == "normal"]
-        del self.unused[unused:]
-        after, self.places = self.places, places  # the same randomness again, in dropout and the like
-        gradient.source = Silent()
-        bare = step(gradient, *arguments)
-        gradient.source, self.places = source, after
-        divisor = gradient.privacy.expected_batch
-        self.calls.append(("step", (), (divisor, len(draws))))
-        value = divisor * _flat(bare)
-        noise = divisor * _flat(noisy) - value
-        return self.add(
-            Release(
-                "step",
-                source.labels,
-                value,
-                _variance(noise, source.last_normal.astype(np.float64)),
-                noisy,
-                gradient.privacy.l2_clip_norm,
-                self._rate(len(arguments[1])),
-            )
-        )
+        privacy = gradient.privacy
+        self.calls.append(("step", (), (privacy.expected_batch,)))
+        self.step = Step(privacy.l2_clip_norm, self._rate(len(arguments[1])))
+        try:
+            return step(gradient, *arguments)
+        finally:
+            self.step = None
 
     def _rate(self, rows: int) -> float:
         """With which probability a row was in a batch of that many; 1 if it is not the sample drawn last."""
@@ -110,34 +104,24 @@ class Tape:
 
 
 class RecordingSource(NoiseSource):
-    """Frozen noise: every call has its own bits, fixed by the stream's labels and the call's number in it."""
+    """Frozen luck: the labels of a stream fix its bits."""
 
     def __init__(self, tape: Tape, labels: tuple[Label, ...]) -> None:
-        super().__init__(bytes(32))
+        super().__init__(seeded_source(0, *labels).random_bytes(32))
         self.tape, self.labels = tape, labels
-        self.last_normal: npt.NDArray[np.float32] = np.zeros(0, dtype=np.float32)
 
     def child(self, *labels: Label) -> RecordingSource:
         return RecordingSource(self.tape, (*self.labels, *labels))
-
-    def random_bytes(self, count: int) -> bytes:
-        place = self.tape.next_place(repr(self.labels))
-        return seeded_source(0, *self.labels, "call", place).random_bytes(count)
 
     def uint64(self, count: int) -> npt.NDArray[np.uint64]:
         self.tape.calls.append(("uint64", self.labels, (count,)))
         return super().uint64(count)
 
     def skellam(self, variance: float, count: int) -> npt.NDArray[np.int64]:
-        call: Call = ("skellam", self.labels, (variance, count))
-        self.tape.drawn(call)
-        return Noticing.of(super().skellam(variance, count), self.tape, call, variance)
+        return self._noticing("skellam", super().skellam, variance, count, variance)
 
-    def normal(self, count: int) -> npt.NDArray[np.float32]:
-        call: Call = ("normal", self.labels, (count,))
-        self.tape.drawn(call)
-        self.last_normal = super().normal(count)
-        return Noticing.of(self.last_normal.copy(), self.tape, call, 1.0)
+    def rounded_gaussian(self, sigma: float, count: int) -> npt.NDArray[np.int64]:
+        return self._noticing("rounded_gaussian", super().rounded_gaussian, sigma, count, sigma**2)
 
     def poisson_sample(self, rows: int, rate: float) -> npt.NDArray[np.bool_]:
         self.tape.calls.append(("poisson_sample", self.labels, (rate,)))
@@ -145,6 +129,12 @@ class RecordingSource(NoiseSource):
         joined[self.tape.common_rows :] = self.tape.extra_joins
         self.tape.sampled.append((rate, int(joined.sum())))
         return joined
+
+    def _noticing(self, kind: str, draw: Draw, level: float, count: int, variance: float) -> Noticing:
+        call: Call = (kind, self.labels, (level, count))
+        self.tape.drawn(call)
+        noise = draw(level, count)
+        return Noticing.of(draw(level, count) if self.tape.other_noise else noise, self.tape, call, variance)
 
 
 class Silent(NoiseSource):
@@ -158,9 +148,6 @@ class Silent(NoiseSource):
 
     def skellam(self, variance: float, count: int) -> npt.NDArray[np.int64]:
         return np.zeros(count, dtype=np.int64)
-
-    def normal(self, count: int) -> npt.NDArray[np.float32]:
-        return np.zeros(count, dtype=np.float32)
 
 
 class Noticing(np.ndarray[Any, Any]):
@@ -196,16 +183,26 @@ class Noticing(np.ndarray[Any, Any]):
     def _added_to(self, value: npt.NDArray[Any], result: npt.NDArray[Any]) -> Any:
         if self.call in self.tape.unused:
             self.tape.unused.remove(self.call)
-        kind: Kind = "skellam" if self.call[0] == "skellam" else "gaussian"
-        return self.tape.add(Release(kind, self.call[1], value.astype(np.float64).ravel(), self.variance, result))
+        kind, stream, _ = self.call
+        value = value.astype(np.float64).ravel()
+        step = self.tape.step
+        if step is not None and kind == "rounded_gaussian":
+            unit = step.clip_norm / LATTICE
+            release = Release(
+                "step", stream, unit * value, unit**2 * self.variance, result, step.clip_norm, step.sample_rate
+            )
+        else:
+            release = Release("skellam" if kind == "skellam" else "gaussian", stream, value, self.variance, result)
+        return self.tape.add(release)
 
 
-def _flat(tensors: list[Tensor]) -> Floats:
-    return torch.cat([tensor.reshape(-1) for tensor in tensors]).double().numpy()
+@contextmanager
+def recorded(tape: Tape) -> Iterator[None]:
+    """While open, DP-SGD steps are announced to the tape."""
+    step = PrivateGradient.__call__
 
+    def observed(gradient: PrivateGradient, *arguments: Any) -> Any:
+        return tape.observed(step, gradient, *arguments)
 
-def _variance(noise: Floats, drawn: Floats) -> float:
-    """How large the noise is that was made of these standard normal values."""
-    if drawn.shape != noise.shape:
-        return 0.0
-    return float(noise @ drawn / (drawn @ drawn)) ** 2
+    with patch.object(PrivateGradient, "__call__", observed):
+        yield

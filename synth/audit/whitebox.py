@@ -51,9 +51,6 @@ class ManyRuns(NoiseSource):
     def skellam(self, variance: float, count: int) -> npt.NDArray[np.int64]:
         return self.source.skellam(variance, self.runs * count).reshape(self.runs, count)
 
-    def normal(self, count: int) -> npt.NDArray[np.float32]:
-        return self.source.normal(self.runs * count).reshape(self.runs, count)
-
 
 def audit_counts(
     subjects: Sequence[Subject], neighbours: Neighbours, runs: int, make_source: MakeSource = NoiseSource

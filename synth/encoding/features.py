@@ -80,15 +80,16 @@ class Features:
         return sum(span.width for span in self.discrete_spans)
 
     def encode(self, records: Records, rng: np.random.Generator) -> Matrix:
-        """One row per record; draws each number's mode."""
+        """One row per record; draws each number's mode. Every column has a stream of its own, so that one row more
+        changes no other row's modes."""
         matrix: Matrix = np.zeros((len(records), self.width), dtype=np.float32)
         rows = np.arange(len(records))
-        for span in self.spans:
+        for span, of_span in zip(self.spans, rng.spawn(len(self.spans)), strict=True):
             values = records.columns[span.column]
             if span.kind == "label":
                 matrix[rows, span.start + values.astype(np.int64)] = 1.0
             elif span.kind == "alpha":
-                alpha, mode = _place(values.astype(np.float64), self.mixtures[span.column], rng)
+                alpha, mode = _place(values.astype(np.float64), self.mixtures[span.column], of_span)
                 matrix[:, span.start] = alpha
                 matrix[rows, span.start + 1 + mode] = 1.0
         return matrix

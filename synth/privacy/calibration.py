@@ -6,8 +6,9 @@ answer is the smallest such value that keeps `compose`, the ledger's own functio
 whose floating point differs in the last digits would have to straddle a grid point to disagree, and then the
 party's ledger, which composes what was asked, still decides.
 
-The search walks down in grids of privacy loss of increasing precision. A coarser grid only overstates ε, so each
-answer is a valid start for the next and the expensive last one is evaluated a few times.
+The search starts from an estimate that costs nothing, because far too little noise is slow to account for, and goes
+on in grids of privacy loss of increasing precision. A coarser grid only overstates ε, so each answer is a valid start
+for the next and the expensive last one is evaluated a few times.
 """
 
 import itertools
@@ -19,7 +20,7 @@ from functools import lru_cache, partial
 from dp_accounting.gaussian_mechanism import get_epsilon_gaussian, get_sigma_gaussian
 
 from synth.errors import BudgetError, PrivacyError
-from synth.privacy.accounting import compose
+from synth.privacy.accounting import as_units, compose, rdp_epsilon
 from synth.privacy.events import CountNoise, Event, SampledGaussian
 
 _DECADE = 9000  # four-digit mantissas 1000 … 9999
@@ -87,12 +88,24 @@ def _least_noise(epsilon: float, delta: float, event: CountNoise | SampledGaussi
         noisy = _with_noise(event, _grid_value(index))
         return compose([*others, noisy], delta, coarsening).epsilon
 
-    index = 0
+    index = _estimate(epsilon, delta, event, others)
     for coarsening in (10.0, 1.0):
         index = _least_index(partial(cost, coarsening=coarsening), epsilon, index)
     if index > _LARGEST_NOISE:
         raise BudgetError(f"no amount of noise brings the total to ε = {epsilon:g}; other releases cost {spent:.6g}")
     return _grid_value(index)
+
+
+def _estimate(epsilon: float, delta: float, event: CountNoise | SampledGaussian, others: tuple[Event, ...]) -> int:
+    """Where to start: counts as if they were alone and their noise Gaussian, steps by Rényi DP."""
+    if isinstance(event, CountNoise):
+        variance = event.queries * get_sigma_gaussian(epsilon, delta) ** 2
+        return min(_grid_index(math.log(variance)), _LARGEST_NOISE)
+
+    def cost(index: int) -> float:
+        return rdp_epsilon(as_units([*others, _with_noise(event, _grid_value(index))]), delta)
+
+    return min(_least_index(cost, epsilon, 0), _LARGEST_NOISE)
 
 
 def _with_noise(event: CountNoise | SampledGaussian, noise: float) -> Event:
@@ -127,13 +140,15 @@ def _least_index(cost: Callable[[int], float], epsilon: float, start: int) -> in
     while True:  # walk until one side is too costly and the other affordable
         step = factor * over if math.isfinite(over) else 1.0
         far = _grid_index(math.log(_grid_value(near)) + step)
-        far = max(far, near + 1) if upwards else min(far, near - 1)
+        far = min(max(far, near + 1), _LARGEST_NOISE + 1) if upwards else min(far, near - 1)
         over_there = excess(far)
         if (over_there > 0) != upwards:
             break
         if far > _LARGEST_NOISE:
             return far
-        near, over, factor = far, over_there, 2 * factor
+        if math.isfinite(over):  # else nothing is known yet of how steep the cost is
+            factor *= 2
+        near, over = far, over_there
     costly, affordable = ((near, over), (far, over_there)) if upwards else ((far, over_there), (near, over))
     return _interpolate(excess, costly, affordable)
 

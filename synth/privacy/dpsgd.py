@@ -7,8 +7,11 @@ gradients, and the clipped sum is one matrix product per layer, (c·g)ᵀ a ("bo
 2210.00038). Opacus' hooks, which do make per-row gradients, are the reference in the tests; the decision record
 `dpsgd-bookkeeping` has the reasons and the figures.
 
-What makes it private is in one place, `PrivateGradient.__call__`: the result starts as noise, each row adds at
-most `l2_clip_norm` to it, and the divisor is public. An empty batch adds nothing; the noise is still there.
+What makes it private is in one place, `PrivateGradient.__call__`. The clipped sum is rounded to a lattice of 2⁻²⁴ clip
+norms, integer noise is added that is exactly a rounded Gaussian, and the divisor is public. For an integer S and a
+Gaussian N, round(S + N) = S + round(N): what leaves is the Gaussian mechanism on the lattice sum, rounded afterwards,
+so its event holds to the last bit. `lattice_sensitivity` bounds what one row does to that sum, rounding and
+floating-point error included. An empty batch adds nothing; the noise is still there.
 """
 
 import math
@@ -26,13 +29,21 @@ from synth.privacy.events import SampledGaussian
 from synth.privacy.noise import NoiseSource
 from synth.privacy.supported import Passes, made_up_rows, require_linear_layers, require_separate_rows
 
+LATTICE = 2.0**24  # lattice steps in one clip norm
+FLOAT_ERROR = 2.0**-14  # see lattice_sensitivity
+MOST_BATCH_ROWS = 1 << 24  # for which that error is bounded
+MOST_NOISE_MULTIPLIER = 2.0**15  # of what the noise source can round
+PADDED_ROWS = 64  # a network sees a multiple of so many rows
+
+PerExampleLoss = Callable[..., Tensor]
+
 
 @dataclass(frozen=True)
 class StepPrivacy:
     """What one step does to private rows; public, and exactly what its event says."""
 
     l2_clip_norm: float
-    noise_multiplier: float  # standard deviation of the noise / l2_clip_norm
+    noise_multiplier: float  # standard deviation of the noise / what one row can do to the sum
     sample_rate: float  # probability with which each row joins a step
     expected_batch: float  # rows: sample_rate × the declared row count, never the true one
 
@@ -41,6 +52,8 @@ class StepPrivacy:
         for name in ("l2_clip_norm", "expected_batch"):
             if not 0 < getattr(self, name) < math.inf:
                 raise PrivacyError(f"{name} must be a finite number above 0, got {getattr(self, name)}")
+        if self.noise_multiplier > MOST_NOISE_MULTIPLIER:
+            raise PrivacyError(f"noise_multiplier must be at most {MOST_NOISE_MULTIPLIER:g}; raise ε or sample less")
 
     def event(self, steps: int) -> SampledGaussian:
         return SampledGaussian(self.sample_rate, self.noise_multiplier, steps)
@@ -51,55 +64,70 @@ def poisson_batch(source: NoiseSource, rows: int, sample_rate: float) -> NDArray
     return np.flatnonzero(source.poisson_sample(rows, sample_rate)).astype(np.int64)
 
 
-@dataclass
-class PrivateGradient:
-    """The noisy gradient of a module's loss over private rows. Bound, and the module checked, once per run.
+def lattice_sensitivity(parameters: int) -> float:
+    """How far one row can move the sum of clipped gradients once it is rounded to the lattice (L2, lattice steps).
 
-    A batch of more than `micro_batch_rows` is worked off in pieces: same result, bounded memory.
+    In exact arithmetic one clip norm, LATTICE steps. What a computer adds to it, in units u = 2⁻⁵³:
+    - a row's norm and its clipped products err by at most (inputs + 10) u, below 2⁻³⁰ for a million inputs;
+    - a sum over n rows in pieces of m errs by at most (m + n/m + 3) u of the sum of all norms, n. Both tables' sums do:
+      with m = 2¹² and n ≤ 2²⁴ together less than 2 · (2¹³ + 3) · 2²⁴ u < 1.001 · 2⁻¹⁵ of a clip norm.
+    FLOAT_ERROR = 2⁻¹⁴ is more than both. Rounding moves each of d coordinates by at most ½ on either table: √d.
+    """
+    return LATTICE * (1 + FLOAT_ERROR) + math.sqrt(parameters)
+
+
+@dataclass
+class ClippedSum:
+    """Σ over rows of each row's gradient, clipped, in clip norms. Without noise: alone it protects nobody.
+
+    Layers run in float32; norms and sums are float64, so neither can underflow (a float32 squared twice is above
+    10⁻¹⁸⁰) and the sum hardly depends on rounding. A batch of more than `micro_batch_rows` is worked off in pieces:
+    bounded memory. Pieces are filled up with rows of zeros, which add nothing: with very few rows a matrix product
+    takes another path, and a row's gradient would depend on how many others there are.
     """
 
     module: nn.Module
-    privacy: StepPrivacy
-    source: NoiseSource
+    l2_clip_norm: float
     micro_batch_rows: int = 4096
     _layers: list[nn.Linear] = field(init=False, repr=False)
     _rows_are_separate: bool = field(init=False, repr=False, default=False)
 
     def __post_init__(self) -> None:
         self._layers = require_linear_layers(self.module)
-        if self.micro_batch_rows < 1:
-            raise PrivacyError(f"micro_batch_rows must be at least 1, got {self.micro_batch_rows}")
+        if not 1 <= self.micro_batch_rows <= 4096:
+            raise PrivacyError(f"micro_batch_rows must lie between 1 and 4096, got {self.micro_batch_rows}")
 
-    def __call__(self, per_example_loss: Callable[..., Tensor], *batch: Tensor) -> list[Tensor]:
-        """(Σ clipped gradients + noise) / expected_batch, one tensor per parameter, in the module's order.
+    @property
+    def parameters(self) -> int:
+        return sum(parameter.numel() for parameter in self.module.parameters())
+
+    def __call__(self, per_example_loss: PerExampleLoss, *batch: Tensor) -> Tensor:
+        """[parameters], flat, in the module's order.
 
         `per_example_loss(*batch)` runs the module once and returns one loss per row, a function of that row alone;
-        the rows are the first dimension of every tensor of the batch, and nothing else varies by row. A gradient
-        that depends on no private row is added to the result by the caller.
+        the rows are the first dimension of every tensor of the batch, and nothing else varies by row.
         """
         if not self._rows_are_separate:
             require_separate_rows(*self._forward(per_example_loss, made_up_rows(batch)))
             self._rows_are_separate = True
-        privacy = self.privacy
-        gradients = self._noise(privacy.noise_multiplier * privacy.l2_clip_norm)
+        if len(batch[0]) > MOST_BATCH_ROWS:
+            raise PrivacyError(f"a batch has more than {MOST_BATCH_ROWS} rows; sample at a smaller rate")
+        total = torch.zeros(self.parameters, dtype=torch.float64)
+        sums: dict[Tensor, Tensor] = dict(zip(self.module.parameters(), self.by_parameter(total), strict=True))
         for start in range(0, len(batch[0]), self.micro_batch_rows):
             rows = [tensor[start : start + self.micro_batch_rows] for tensor in batch]
-            losses, passes = self._forward(per_example_loss, rows)
-            slopes = torch.autograd.grad(losses.sum(), [output for _, _, output in passes])
-            _add_clipped_products(gradients, passes, slopes, privacy.l2_clip_norm)
-        for gradient in gradients.values():
-            gradient.div_(privacy.expected_batch)
-        return list(gradients.values())
+            losses, passes = self._forward(per_example_loss, [_padded(tensor) for tensor in rows])
+            slopes = torch.autograd.grad(losses[: len(rows[0])].sum(), [output for _, _, output in passes])
+            _add_clipped_products(sums, passes, slopes, self.l2_clip_norm)
+        return total
 
-    def _noise(self, standard_deviation: float) -> dict[Tensor, Tensor]:
-        """Fresh noise in the shape of every parameter, drawn as one flat buffer."""
+    def by_parameter(self, flat: Tensor) -> list[Tensor]:
+        """Views of a flat tensor, one for each parameter."""
         parameters = list(self.module.parameters())
-        sizes = [parameter.numel() for parameter in parameters]
-        values = torch.from_numpy(self.source.normal(sum(sizes))).mul_(standard_deviation)
-        pieces = torch.split(values.to(parameters[0].device), sizes)
-        return {p: piece.view_as(p) for p, piece in zip(parameters, pieces, strict=True)}
+        pieces = torch.split(flat, [parameter.numel() for parameter in parameters])
+        return [piece.view_as(parameter) for piece, parameter in zip(pieces, parameters, strict=True)]
 
-    def _forward(self, per_example_loss: Callable[..., Tensor], rows: Sequence[Tensor]) -> tuple[Tensor, Passes]:
+    def _forward(self, per_example_loss: PerExampleLoss, rows: Sequence[Tensor]) -> tuple[Tensor, Passes]:
         """The loss of every row, and what went through every layer on the way."""
         count = len(rows[0])
         with _recorded(self._layers, count) as passes:
@@ -111,19 +139,51 @@ class PrivateGradient:
         return losses, passes
 
 
+@dataclass
+class PrivateGradient:
+    """The noisy gradient of a module's loss over private rows. Bound, and the module checked, once per run."""
+
+    module: nn.Module
+    privacy: StepPrivacy
+    source: NoiseSource
+    micro_batch_rows: int = 4096
+    _clipped: ClippedSum = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._clipped = ClippedSum(self.module, self.privacy.l2_clip_norm, self.micro_batch_rows)
+
+    def __call__(self, per_example_loss: PerExampleLoss, *batch: Tensor) -> list[Tensor]:
+        """(Σ clipped gradients + noise) / expected_batch, one tensor per parameter, in the module's order.
+
+        For losses see `ClippedSum`. A gradient that depends on no private row is added to the result by the caller.
+        """
+        total = self._clipped(per_example_loss, *batch)
+        on_lattice = np.rint(LATTICE * total.numpy()).astype(np.int64)
+        deviation = self.privacy.noise_multiplier * lattice_sensitivity(len(on_lattice))
+        released = self.source.rounded_gaussian(deviation, len(on_lattice)) + on_lattice
+        scale = self.privacy.l2_clip_norm / LATTICE / self.privacy.expected_batch
+        return self._clipped.by_parameter(torch.from_numpy((scale * released).astype(np.float32)))
+
+
+def _padded(rows: Tensor) -> Tensor:
+    missing = -len(rows) % PADDED_ROWS
+    return torch.cat([rows, rows.new_zeros(missing, *rows.shape[1:])]) if missing else rows
+
+
 def _add_clipped_products(
     sums: dict[Tensor, Tensor], passes: Passes, slopes: Sequence[Tensor], l2_clip_norm: float
 ) -> None:
-    """Add Σ_rows c·(g aᵀ) to every weight's sum and Σ_rows c·g to every bias's, c = min(1, C / norm of the row)."""
-    squared = torch.zeros(len(slopes[0]), device=slopes[0].device)
-    for (layer, a, _), g in zip(passes, slopes, strict=True):
+    """Add Σ_rows c·(g aᵀ) to every weight's sum and Σ_rows c·g to every bias's, c = min(1 / C, 1 / norm of the row)."""
+    squared = torch.zeros(len(slopes[0]), dtype=torch.float64)
+    doubled = [(layer, a.double(), g.double()) for (layer, a, _), g in zip(passes, slopes, strict=True)]
+    for layer, a, g in doubled:
         has_bias = 1.0 if layer.bias is not None else 0.0
         squared += _squared_norms(g) * (_squared_norms(a) + has_bias)
-    factors = (l2_clip_norm / (squared.sqrt() + 1e-6)).clamp(max=1.0)  # the same guard as Opacus
+    factors = squared.rsqrt().clamp(max=1 / l2_clip_norm)
     finite = squared.isfinite()
     everything = bool(finite.all())
-    for (layer, a, _), g in zip(passes, slopes, strict=True):
-        clipped = g * factors[:, None]
+    for layer, a, g in doubled:
+        clipped = g.mul_(factors[:, None])
         if not everything:  # a row whose gradient has no norm cannot be clipped, so it is left out
             clipped, a = clipped[finite], a[finite]
         sums[layer.weight].addmm_(clipped.T, a)
@@ -132,7 +192,8 @@ def _add_clipped_products(
 
 
 def _squared_norms(rows: Tensor) -> Tensor:
-    return rows.square().sum(1)
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
+    return norms.square()
 
 
 @contextmanager

@@ -4,10 +4,9 @@ Noise that an adversary can predict is no noise, so it never comes from a statis
 AES-256-CTR keystream (fast: a gigabyte and more per second), keyed by the operating system. A seed is accepted for
 simulations and tests only; the source then says `seeded`, and so must the certificate.
 
-Integers are exact: Skellam draws come from tables in exact arithmetic, Poisson sampling compares integers. Gaussian
-values are single-precision floats with 64 random bits behind the radius (values up to 9.4 standard deviations
-occur); that floating-point sums reveal a little more than real numbers would is a known limit, kept small by the
-fixed-point rounding of every answer before it leaves.
+All noise is whole numbers, because the low bits of floating-point noise tell what it was added to (Mironov, CCS
+2012). Skellam draws come from tables in exact arithmetic, Poisson sampling compares integers, and Gaussian noise is
+rounded to integers exactly (see `rounded_gaussian`).
 """
 
 import hashlib
@@ -18,9 +17,11 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from numpy.typing import NDArray
 
 from synth.errors import PrivacyError
+from synth.privacy.rounded_gaussian import MOST_SIGMA, nearest_magnitudes, settled_magnitude
 from synth.privacy.skellam import UNIFORM_BITS, Skellam, skellam
 
 _KEY_BYTES = 32
+_AT_ONCE = 1 << 14  # draws whose arrays stay in the processor's cache
 
 
 class NoiseSource:
@@ -30,6 +31,7 @@ class NoiseSource:
         """A stream from the operating system; `key` only through `seeded_source`."""
         self.seeded = key is not None
         self._key = key if key is not None else os.urandom(_KEY_BYTES)
+        self._further: NoiseSource | None = None
         self._start()
 
     def child(self, *labels: str | int) -> "NoiseSource":
@@ -45,19 +47,22 @@ class NoiseSource:
     def uint64(self, count: int) -> NDArray[np.uint64]:
         return np.frombuffer(self.random_bytes(8 * count), dtype="<u8")
 
-    def normal(self, count: int) -> NDArray[np.float32]:
-        """Standard normal values (Box–Muller)."""
-        pairs = (count + 1) // 2
-        words = np.frombuffer(self.random_bytes(12 * pairs), dtype="<u4").reshape(3, pairs)
-        high, low, turn = (row.astype(np.float32) for row in words)
-        # A 64-bit uniform in (0, 1]: float32 keeps 24 leading bits wherever they are, so tiny values stay distinct.
-        uniform = high * np.float32(2.0**-32) + (low + np.float32(0.5)) * np.float32(2.0**-64)
-        radius = np.sqrt(np.float32(-2) * np.log(uniform))
-        angle = turn * np.float32(2 * np.pi * 2.0**-32)
-        values = np.empty(2 * pairs, dtype=np.float32)
-        np.multiply(radius, np.cos(angle), out=values[:pairs])
-        np.multiply(radius, np.sin(angle), out=values[pairs:])
-        return values[:count]
+    def rounded_gaussian(self, sigma: float, count: int) -> NDArray[np.int64]:
+        """N(0, σ²) rounded to the nearest integer, without error.
+
+        For an integer S, round(S + N) = S + round(N): added to integers, this is the Gaussian mechanism and a rounding
+        of what it released. A double settles which integer it is except near a boundary or far out; there it is
+        settled in high precision, with more random bits if need be (a stream of their own, so that what is drawn next
+        does not depend on it).
+        """
+        if not 0 < sigma <= MOST_SIGMA:
+            raise PrivacyError(
+                f"Gaussian noise needs a deviation above 0 and at most {MOST_SIGMA:g} units, got {sigma}"
+            )
+        values = np.empty(count, dtype=np.int64)
+        for start in range(0, count, _AT_ONCE):
+            values[start : start + _AT_ONCE] = self._rounded_gaussian(sigma, min(_AT_ONCE, count - start))
+        return values
 
     def skellam(self, variance: float, count: int) -> NDArray[np.int64]:
         """Symmetric integer noise of that variance, within `skellam(variance).sampling_error` of exact."""
@@ -83,6 +88,20 @@ class NoiseSource:
             uniform = int(first[index]) << rest | int.from_bytes(self.random_bytes(rest // 8))
             magnitudes[index] = sum(tail > uniform for tail in table.tails)
         return magnitudes
+
+    def _rounded_gaussian(self, sigma: float, count: int) -> NDArray[np.int64]:
+        words = self.uint64(count)
+        magnitudes, unsettled = nearest_magnitudes(sigma, words >> np.uint64(1))
+        for index in unsettled:
+            magnitudes[index] = settled_magnitude(sigma, int(words[index]) >> 1, self._further_word)
+        negative = (words & np.uint64(1)).view(np.int64)
+        return (magnitudes ^ -negative) + negative  # -magnitude in two's complement, where the last bit says so
+
+    def _further_word(self) -> int:
+        """64 bits for a draw that the first ones left open."""
+        if self._further is None:
+            self._further = self.child("further bits")
+        return int.from_bytes(self._further.random_bytes(8))
 
     def _start(self) -> None:
         self._process = os.getpid()

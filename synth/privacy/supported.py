@@ -40,9 +40,11 @@ def require_linear_layers(module: nn.Module) -> list[nn.Linear]:
 
 
 def made_up_rows(batch: Sequence[Tensor]) -> list[Tensor]:
-    """Eight rows in the shape of the batch's, normal where they are real numbers and 0 where they are not."""
-    rows = [torch.zeros(8, *tensor.shape[1:], dtype=tensor.dtype, device=tensor.device) for tensor in batch]
-    return [tensor.normal_() if tensor.is_floating_point() else tensor for tensor in rows]
+    """Eight rows in the shape of the batch's, normal where they are real numbers and 0 where they are not; always the
+    same ones."""
+    generator = torch.Generator().manual_seed(0)
+    rows = [torch.zeros(8, *tensor.shape[1:], dtype=tensor.dtype) for tensor in batch]
+    return [tensor.normal_(generator=generator) if tensor.is_floating_point() else tensor for tensor in rows]
 
 
 def require_separate_rows(losses: Tensor, passes: Passes) -> None:

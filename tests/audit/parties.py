@@ -12,9 +12,8 @@ from aggregator.federate import federate
 from aggregator.secure_sum import SecureSum
 from fed_node.ledger_view import LedgerView
 from fed_node.party import Party
-from synth.audit.frozen import recorded
 from synth.audit.replay import uncharged
-from synth.audit.tape import RecordingSource, Tape
+from synth.audit.tape import RecordingSource, Tape, recorded
 from synth.interface import Inquiry, Synthesizer
 from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan

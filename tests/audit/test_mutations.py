@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from fed_node.answers import AnswerStore
 from fed_node.book import Book, Budget
 from fed_node.ledger import Ledger
 from fed_node.tally import tally_of
+from synth.audit.canaries import extreme_rows
+from synth.audit.replay import Neighbours, Subject, replay, unmoved
 from synth.audit.whitebox import repeats
 from synth.budget import share_of, statistics_event
 from synth.encoding.cells import Cells
@@ -27,17 +30,21 @@ from synth.interface import Answer, Arrays, Ask
 from synth.plan import Plan
 from synth.privacy import dpsgd
 from synth.privacy.accounting import Spent, compose
-from synth.privacy.dpsgd import PrivateGradient, StepPrivacy
+from synth.privacy.dpsgd import StepPrivacy
 from synth.privacy.events import CountNoise, Event
 from synth.privacy.noise import NoiseSource
 from synth.statistics import StatisticsInquiry
-from synth.synthesizers.ctgan import training
-from synth.synthesizers.ctgan.steps import made_up
+from synth.synthesizers.ctgan import question, training
+from synth.synthesizers.ctgan.steps import PrivateStep, made_up
+from synth.synthesizers.ctgan.streams import StepStreams, Stream
+from synth.synthesizers.ctgan.synthesizer import Ctgan
 from synth.synthesizers.ctgan.training import LocalTraining
+from synth.synthesizers.ctgan.weights import Networks
 from tests.audit.federations import coin_run, small_run
 from tests.audit.parties import recorded_parties, understated
 from tests.audit.test_replay import replayed
 from tests.audit.test_whitebox import TRUSTS, counts_verdict, step_verdict
+from tests.synth.synthesizers.test_ctgan_streams import begun
 from tests.synth.test_verification import certificate_of, failures
 
 Patch = pytest.MonkeyPatch
@@ -91,17 +98,17 @@ def test_half_the_noise_of_counts(monkeypatch: Patch) -> None:
 
 def test_a_source_with_half_the_noise(monkeypatch: Patch) -> None:
     """Replay believes the source; the white-box audit does not."""
-    skellam, normal = NoiseSource.skellam, NoiseSource.normal
+    skellam, gaussian = NoiseSource.skellam, NoiseSource.rounded_gaussian
     monkeypatch.setattr(NoiseSource, "skellam", lambda self, v, n: np.rint(skellam(self, v, n) / 2).astype(np.int64))
-    monkeypatch.setattr(NoiseSource, "normal", lambda self, n: normal(self, n) / np.float32(2))
+    monkeypatch.setattr(NoiseSource, "rounded_gaussian", lambda self, sigma, n: gaussian(self, sigma / 2, n))
     assert statistics_proven_too_much()
     assert step_proven_too_much()
 
 
 @pytest.mark.parametrize("divisor", [2.0, 2**0.5], ids=["halved", "sensitivity/√2"])
 def test_too_little_noise_in_a_step(monkeypatch: Patch, divisor: float) -> None:
-    noise = PrivateGradient._noise
-    monkeypatch.setattr(PrivateGradient, "_noise", lambda self, deviation: noise(self, deviation / divisor))
+    honest = dpsgd.lattice_sensitivity
+    monkeypatch.setattr(dpsgd, "lattice_sensitivity", lambda parameters: honest(parameters) / divisor)
     assert any("noise of" in each for each in training_violations())
     assert step_proven_too_much()
 
@@ -111,9 +118,15 @@ def test_too_little_noise_in_a_step(monkeypatch: Patch, divisor: float) -> None:
 
 def test_no_clipping(monkeypatch: Patch) -> None:
     add = dpsgd._add_clipped_products
-    monkeypatch.setattr(
-        dpsgd, "_add_clipped_products", lambda sums, passes, slopes, clip: add(sums, passes, slopes, 1e9)
-    )
+
+    def unclipped(sums: Any, passes: Any, slopes: Any, clip: float) -> None:
+        """Whatever their norm, rows count in full; the sum is in clip norms."""
+        total = {parameter: torch.zeros_like(part) for parameter, part in sums.items()}
+        add(total, passes, slopes, 1e9)
+        for parameter, part in sums.items():
+            part += total[parameter] * (1e9 / clip)
+
+    monkeypatch.setattr(dpsgd, "_add_clipped_products", unclipped)
     assert any("clip norm" in each for each in training_violations())
     assert step_proven_too_much()
 
@@ -264,17 +277,87 @@ def test_the_true_number_of_rows_as_a_weight(monkeypatch: Patch) -> None:
 def test_a_path_around_the_noise(monkeypatch: Patch) -> None:
     """The generator sees a real row: smartnoise #301, #484."""
 
-    def leaking(generator: Any, conditions: torch.Tensor, spans: Any) -> Any:
-        rows, asked = made_up(generator, conditions, spans)
+    def leaking(generator: Any, conditions: torch.Tensor, spans: Any, stream: Any) -> Any:
+        rows, asked = made_up(generator, conditions, spans, stream)
         return rows + seen[-1].sum(), asked
 
     seen: list[torch.Tensor] = []
     batches = training.PoissonBatches.draw
 
-    def draw(self: training.PoissonBatches) -> Any:
+    def draw(self: training.PoissonBatches, streams: Any) -> Any:
         seen.append(self.rows)
-        return batches(self)
+        return batches(self, streams)
 
     monkeypatch.setattr(training, "made_up", leaking)
     monkeypatch.setattr(training.PoissonBatches, "draw", draw)
     assert any("differs although" in each for each in training_violations())
+
+
+# ── luck that rows advance ──
+
+
+def one_step_subject() -> Subject:
+    """Two rounds of one step, from the same weights."""
+    plan, ask, _ = begun()
+    asks = [replace(ask, options=ask.options | {"round": number}) for number in range(2)]
+    return Subject(lambda: Ctgan(plan), asks, "party-1", plan.noisy_parties)
+
+
+def one_step_violations() -> list[str]:
+    plan, _, data = begun()
+    return replay(one_step_subject(), Neighbours(data.take(slice(0, 60)), extreme_rows(plan.table)[HIGHEST])).violations
+
+
+def test_conditions_of_real_rows_from_the_stream_of_made_up_ones(monkeypatch: Patch) -> None:
+    """Their number then shows in every made-up row: the exact size of a batch was read off an answer."""
+    drawn = training.PoissonBatches.draw
+
+    def shared(self: training.PoissonBatches, streams: StepStreams) -> Any:
+        return drawn(self, replace(streams, conditions=streams.made_up))
+
+    assert one_step_violations() == []
+    monkeypatch.setattr(training.PoissonBatches, "draw", shared)
+    for found in (training_violations(), one_step_violations()):
+        assert any("differs although" in each for each in found)
+
+
+def test_dropout_on_real_rows_from_the_stream_of_made_up_ones(monkeypatch: Patch) -> None:
+    called = PrivateStep.__call__
+    monkeypatch.setattr(
+        PrivateStep,
+        "__call__",
+        lambda self, real, fake, streams: called(self, real, fake, replace(streams, dropout=streams.made_up)),
+    )
+    plan, _, data = begun()
+    rows = Neighbours(data.take(slice(0, 0)), extreme_rows(plan.table)[HIGHEST])  # the 64th row would show as well
+    assert any("differs although" in each for each in replay(one_step_subject(), rows).violations)
+
+
+def test_one_stream_for_a_whole_party(monkeypatch: Patch) -> None:
+    """As torch's generator was: seeded once a round, then used for everything."""
+    streams: dict[int, Stream] = {}
+
+    def of(cls: Any, noise: NoiseSource, step: int) -> StepStreams:
+        one = streams.setdefault(id(noise), Stream.of(noise.child("model")))
+        return StepStreams(noise.child("step", step, "rows"), one, one, one)
+
+    monkeypatch.setattr(StepStreams, "of", classmethod(of))
+    assert any("differs although" in each for each in training_violations())
+
+
+def test_batch_norm_statistics_in_an_answer(monkeypatch: Patch) -> None:
+    """Means over made-up rows that no noise covers: they tell the luck of the round."""
+    plan, _, data = begun()
+    subject, rows = one_step_subject(), data.take(slice(0, 60))
+    assert unmoved(subject, rows) == []
+    arrays = Networks.to_arrays
+
+    def with_statistics(self: Networks) -> Arrays:
+        buffers = {f"generator/{name}": b.numpy().copy() for name, b in self.generator.named_buffers()}
+        return arrays(self) | {name: b for name, b in buffers.items() if "running" in name}
+
+    question.read(plan, Ctgan(plan).settings, subject.asks[0], "party-1")  # the form of an ask is as it was
+    monkeypatch.setattr(Networks, "to_arrays", with_statistics)
+    found = unmoved(subject, rows)
+    assert any("running_mean" in each for each in found)
+    assert all("running" in each for each in found)

@@ -72,7 +72,7 @@ class CheapTraining(Inquiry):
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         answered = local.get("answered", np.array(0)) + 1
-        change = 0.01 * ask.arrays["state"] + noise.normal(4) + answered / len(data)
+        change = 0.01 * ask.arrays["state"] + noise.rounded_gaussian(1e6, 4) / 1e6 + answered / len(data)
         return Answer({"change": change}, self.plan.share(party)), {"answered": answered}
 
 

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from synth.encoding.features import Features, Span
+from synth.synthesizers.ctgan.streams import Stream
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,32 +35,32 @@ class Conditions:
         self.width = features.condition_width
         self.always = [span for span in self.spans if span.column == target]
         self.one_of = [span for span in self.spans if span.column != target]
-        self.frequencies = {span.column: torch.from_numpy(frequencies[span.column].copy()) for span in self.spans}
+        self.frequencies = {span.column: frequencies[span.column] for span in self.spans}
 
-    def draw(self, count: int) -> Tensor:
+    def draw(self, count: int, stream: Stream) -> Tensor:
         """[count, width], by the frequencies."""
         conditions = torch.zeros(count, self.width)
-        for span, chosen in self._chosen(count):
-            labels = torch.multinomial(self.frequencies[span.column], len(chosen), replacement=True)
+        for span, chosen in self._chosen(count, stream):
+            labels = stream.labels(self.frequencies[span.column], len(chosen))
             conditions[chosen, self.starts[span.column] + labels] = 1.0
         return conditions
 
-    def of(self, rows: Tensor) -> Tensor:
+    def of(self, rows: Tensor, stream: Stream) -> Tensor:
         """Each encoded row's own condition; the column is drawn, the category is the row's."""
         conditions = torch.zeros(len(rows), self.width)
-        for span, chosen in self._chosen(len(rows)):
+        for span, chosen in self._chosen(len(rows), stream):
             start = self.starts[span.column]
             conditions[chosen, start : start + span.width] = rows[chosen, span.slice]
         return conditions
 
-    def fixed(self, codes: Mapping[str, int], count: int) -> Tensor:
+    def fixed(self, codes: Mapping[str, int], count: int, stream: Stream) -> Tensor:
         """Like `draw`, except that columns in `codes` always have that category, and only they if there are any
         besides the target."""
-        conditions = self.draw(count) if set(codes) <= {span.column for span in self.always} else None
+        conditions = self.draw(count, stream) if set(codes) <= {span.column for span in self.always} else None
         if conditions is None:
             conditions = torch.zeros(count, self.width)
             for span in self.always:
-                labels = torch.multinomial(self.frequencies[span.column], count, replacement=True)
+                labels = stream.labels(self.frequencies[span.column], count)
                 conditions[torch.arange(count), self.starts[span.column] + labels] = 1.0
         for column, code in codes.items():
             width = len(self.frequencies[column])
@@ -76,12 +77,12 @@ class Conditions:
             total = total - (wanted * raw[:, span.slice].log_softmax(1)).sum()
         return total / len(raw)
 
-    def _chosen(self, count: int) -> list[tuple[Span, Tensor]]:
+    def _chosen(self, count: int, stream: Stream) -> list[tuple[Span, Tensor]]:
         """Columns and the rows whose condition names them: the target in every row, one other column in each."""
         everyone = torch.arange(count)
         chosen = [(span, everyone) for span in self.always]
         if self.one_of:
-            which = torch.randint(len(self.one_of), (count,))
+            which = stream.integers(len(self.one_of), count)
             chosen += [(span, everyone[which == i]) for i, span in enumerate(self.one_of)]
         return [(span, rows) for span, rows in chosen if len(rows)]
 
@@ -100,12 +101,12 @@ class TrainingBySampling:
             for label in range(span.width)
         }
 
-    def batch(self, count: int) -> tuple[Tensor, Tensor]:
+    def batch(self, count: int, stream: Stream) -> tuple[Tensor, Tensor]:
         """[count, …] rows and their conditions, drawn with replacement."""
-        conditions = self.conditions.draw(count)
-        picked = torch.randint(len(self.rows), (count,))
+        conditions = self.conditions.draw(count, stream)
+        picked = stream.integers(len(self.rows), count)
         for (column, label), members in self.members.items():
             asking = conditions[:, self.conditions.starts[column] + label].nonzero()[:, 0]
             if len(asking):
-                picked[asking] = members[torch.randint(len(members), (len(asking),))]
+                picked[asking] = members[stream.integers(len(members), len(asking))]
         return self.rows[picked], conditions

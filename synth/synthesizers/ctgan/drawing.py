@@ -25,6 +25,7 @@ from synth.encoding.records import Records
 from synth.encoding.scales import Floats
 from synth.synthesizers.ctgan.conditions import Conditions
 from synth.synthesizers.ctgan.networks import Discriminator, Generator, drawn
+from synth.synthesizers.ctgan.streams import Stream
 
 CHUNK = 10_000  # candidates made at once
 BLOCK = 50_000  # rows chosen at once, which bounds memory
@@ -50,9 +51,8 @@ class Drawing:
     fitted: bool  # whether rows are fitted to the histograms
 
     def sample(self, rows: int, seed: int, codes: Mapping[str, int]) -> Records:
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(seed)
-            blocks = [self._made(min(BLOCK, rows - start), codes) for start in range(0, rows, BLOCK)]
+        stream = Stream(seed)
+        blocks = [self._made(min(BLOCK, rows - start), codes, stream) for start in range(0, rows, BLOCK)]
         records = Records.concat(blocks)
         if not self.fitted:
             return records
@@ -62,29 +62,27 @@ class Drawing:
     @cached_property
     def _reference(self) -> Records:
         """Unconditional rows that say how far the generator's numbers are off, for few rows and those of a kind."""
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(0)
-            return self._made(REFERENCE_ROWS, {})
+        return self._made(REFERENCE_ROWS, {}, Stream(0))
 
-    def _made(self, rows: int, codes: Mapping[str, int]) -> Records:
+    @torch.no_grad()
+    def _made(self, rows: int, codes: Mapping[str, int], stream: Stream) -> Records:
         if self.candidates == 1:
-            return self.features.decode(self._candidates(rows, codes)[0].numpy())
-        matrix, score = self._candidates(max(rows * self.candidates, FEWEST_CANDIDATES), codes)
+            return self.features.decode(self._candidates(rows, codes, stream)[0].numpy())
+        matrix, score = self._candidates(max(rows * self.candidates, FEWEST_CANDIDATES), codes, stream)
         weights = np.exp(score.double().numpy()) if self.scored else np.ones(len(matrix))
         if self.fitted and not codes:
             labels = {s.column: matrix[:, s.slice].argmax(1).numpy() for s in self.features.discrete_spans}
             weights = raked(weights, labels, self.probabilities)
-        kept = _chosen(weights, rows, np.random.default_rng(int(torch.randint(2**31, ()))))
+        kept = _chosen(weights, rows, stream.rng)
         return self.features.decode(matrix.numpy()[kept])
 
-    def _candidates(self, count: int, codes: Mapping[str, int]) -> tuple[Tensor, Tensor]:
+    def _candidates(self, count: int, codes: Mapping[str, int], stream: Stream) -> tuple[Tensor, Tensor]:
         """[count, row width] rows with one-hot blocks that honour `codes`, and their scores."""
         self.generator.eval()
-        self.discriminator.eval()
         pieces, scores = [], []
         for start in range(0, count, CHUNK):
-            asked = self.conditions.fixed(codes, min(CHUNK, count - start))
-            rows = drawn(self.generator(asked), self.features.spans)
+            asked = self.conditions.fixed(codes, min(CHUNK, count - start), stream)
+            rows = drawn(self.generator(asked, stream), self.features.spans, stream)
             for span in self.features.discrete_spans:
                 if span.column in codes:
                     rows[:, span.slice] = 0.0
@@ -95,16 +93,16 @@ class Drawing:
 
 
 def settle_batch_norm(generator: Generator, conditions: Conditions, batches: int = 20) -> None:
-    """Averaged weights have no statistics of their own: estimate them on made-up rows."""
+    """No party sends the statistics of its made-up rows, so they are estimated here on fresh ones."""
     norms = [part for part in generator.modules() if isinstance(part, torch.nn.BatchNorm1d)]
     for norm in norms:
         norm.reset_running_stats()
         norm.momentum = None  # a plain mean over the batches below
     generator.train()
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(0)
+    stream = Stream(0)
+    with torch.no_grad():
         for _ in range(batches):
-            generator(conditions.draw(1000))
+            generator(conditions.draw(1000, stream), stream)
     generator.eval()
 
 

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from synth.encoding.features import Span
+from synth.synthesizers.ctgan.streams import Stream
 
 TEMPERATURE = 0.2
 
@@ -42,14 +43,14 @@ class Generator(nn.Module):
         self.second = Residual(inputs=inputs + width, width=width)
         self.head = nn.Linear(inputs + 2 * width, row_width)
 
-    def forward(self, conditions: Tensor) -> Tensor:  # [n, condition_width] -> [n, row_width], raw
-        noise = torch.randn(len(conditions), self.noise_width)
+    def forward(self, conditions: Tensor, stream: Stream) -> Tensor:  # [n, condition_width] -> [n, row_width], raw
+        noise = stream.normal(len(conditions), self.noise_width)
         raw: Tensor = self.head(self.second(self.first(torch.cat([noise, conditions], dim=1))))
         return raw
 
 
 class Discriminator(nn.Module):
-    """Raw score per group of `pac` rows: above 0 means real."""
+    """Raw score per group of `pac` rows: above 0 means real. Units are dropped only where a stream draws which."""
 
     def __init__(self, *, row_width: int, condition_width: int, width: int, dropout: float, pac: int) -> None:
         super().__init__()
@@ -57,32 +58,43 @@ class Discriminator(nn.Module):
         self.first = nn.Linear(pac * (row_width + condition_width), width)
         self.second = nn.Linear(width, width)
         self.head = nn.Linear(width, 1)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = dropout
 
-    def forward(self, rows: Tensor, conditions: Tensor) -> Tensor:  # [n, …], [n, …] -> [n / pac]
-        return self.score(self.packed(rows, conditions))
+    def forward(
+        self, rows: Tensor, conditions: Tensor, dropout: Stream | None = None
+    ) -> Tensor:  # [n, …], [n, …] -> [n / pac]
+        return self.score(self.packed(rows, conditions), dropout)
 
     def packed(self, rows: Tensor, conditions: Tensor) -> Tensor:
         return torch.cat([rows, conditions], dim=1).reshape(len(rows) // self.pac, self.first.in_features)
 
-    def score(self, packed: Tensor) -> Tensor:
-        x = self.dropout(F.leaky_relu(self.first(packed), 0.2))
-        x = self.dropout(F.leaky_relu(self.second(x), 0.2))
+    def score(self, packed: Tensor, dropout: Stream | None = None) -> Tensor:
+        first, second = self._kept(len(packed), dropout)
+        x = F.leaky_relu(self.first(packed), 0.2) * first
+        x = F.leaky_relu(self.second(x), 0.2) * second
         score: Tensor = self.head(x)[:, 0]
         return score
 
+    def _kept(self, rows: int, dropout: Stream | None) -> tuple[Tensor, Tensor]:
+        """What the units of both hidden layers are multiplied with; both layers' in one draw, row by row."""
+        if dropout is None or self.dropout == 0:
+            return torch.ones(()), torch.ones(())
+        width = self.first.out_features
+        kept = (dropout.uniform(rows, 2 * width) >= self.dropout) / (1 - self.dropout)
+        return kept[:, :width], kept[:, width:]
 
-def activate(raw: Tensor, spans: Sequence[Span]) -> Tensor:
+
+def activate(raw: Tensor, spans: Sequence[Span], stream: Stream) -> Tensor:
     """Rows that gradients can flow through: tanh for each α, Gumbel-softmax for each one-hot block."""
-    noisy = (raw + _gumbel(raw)) / TEMPERATURE
+    noisy = (raw + _gumbel(raw, stream)) / TEMPERATURE
     return torch.cat(
         [torch.tanh(raw[:, s.slice]) if s.kind == "alpha" else noisy[:, s.slice].softmax(1) for s in spans], dim=1
     )
 
 
-def drawn(raw: Tensor, spans: Sequence[Span]) -> Tensor:
+def drawn(raw: Tensor, spans: Sequence[Span], stream: Stream) -> Tensor:
     """Rows whose blocks are one-hot, drawn from the softmax of each raw block."""
-    noisy = raw + _gumbel(raw)
+    noisy = raw + _gumbel(raw, stream)
     rows = torch.zeros_like(raw)
     for span in spans:
         if span.kind == "alpha":
@@ -92,6 +104,6 @@ def drawn(raw: Tensor, spans: Sequence[Span]) -> Tensor:
     return rows
 
 
-def _gumbel(like: Tensor) -> Tensor:
-    uniform = torch.rand_like(like).clamp_(1e-20, 1 - 1e-7)
+def _gumbel(like: Tensor, stream: Stream) -> Tensor:
+    uniform = stream.uniform(*like.shape).clamp_(1e-20, 1 - 1e-7)
     return uniform.log_().neg_().log_().neg_()

@@ -24,6 +24,7 @@ from synth.synthesizers.ctgan.similarity import share_limits
 from synth.synthesizers.ctgan.weights import Networks
 
 FREQUENCIES, SHARES = "frequencies/", "shares"
+LARGEST_WEIGHT = 2.0**10  # no training comes near; far larger ones push a network to the edges of float32
 ROUNDING = 1e-9  # of a share at its limit
 
 
@@ -39,12 +40,13 @@ class Question:
 def read(plan: Plan, settings: CtganSettings, ask: Ask, party: str) -> Question:
     """The whole ask but its options; refuses anything that training could not start from."""
     features = _features(plan, ask.arrays)
-    weights = _weights(settings, features.condition_width, features.width)
+    forms = weights(settings, features)
     discrete = {FREQUENCIES + span.column: span for span in features.discrete_spans}
     shares = [SHARES] if settings.weighting == "similarity" else []
-    require_names(ask.arrays, [*(PREFIX + name for name in plan.table.numeric), *discrete, *weights, *shares])
-    for name, form in weights.items():
-        checked(ask.arrays, name, form)
+    require_names(ask.arrays, [*(PREFIX + name for name in plan.table.numeric), *discrete, *forms, *shares])
+    for name, form in forms.items():
+        if np.abs(checked(ask.arrays, name, form)).max() > LARGEST_WEIGHT:
+            raise ProtocolError(f"array '{name}' of an ask holds a weight beyond ±{LARGEST_WEIGHT:g}")
     frequencies = {span.column: distribution(ask.arrays, name, span.width) for name, span in discrete.items()}
     return Question(features, frequencies, _share(plan, settings, ask, party))
 
@@ -65,9 +67,13 @@ def _check_mixture(arrays: Arrays, name: str) -> None:
         raise ProtocolError(f"array '{name}' of an ask holds a mode without weight or width")
 
 
+def weights(settings: CtganSettings, features: Features) -> dict[str, Form]:
+    """The form of every weight."""
+    return _weights(settings, features.condition_width, features.width)
+
+
 @lru_cache(maxsize=8)
 def _weights(settings: CtganSettings, condition_width: int, row_width: int) -> dict[str, Form]:
-    """The form of every weight."""
     with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, and their values forgotten
         networks = Networks.sized(settings, condition_width, row_width)
     return {name: Form(array.shape, np.float32) for name, array in networks.to_arrays().items()}

@@ -23,7 +23,7 @@ from synth.encoding.mixtures import Mixture, fit_cells
 from synth.encoding.records import Records
 from synth.encoding.scales import Floats
 from synth.errors import InputError, PlanError, ProtocolError
-from synth.interface import Answer, Arrays, Ask, Sum, Synthesizer
+from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer
 from synth.plan import Plan
 from synth.privacy.events import Event
 from synth.privacy.noise import NoiseSource
@@ -36,6 +36,7 @@ from synth.synthesizers.ctgan.schedule import Schedule
 from synth.synthesizers.ctgan.settings import CtganSettings
 from synth.synthesizers.ctgan.similarity import party_shares, similarity_weights
 from synth.synthesizers.ctgan.steps import made_up
+from synth.synthesizers.ctgan.streams import Stream
 from synth.synthesizers.ctgan.training import LocalTraining
 from synth.synthesizers.ctgan.warm_start import warm_start
 from synth.synthesizers.ctgan.weights import Networks
@@ -49,7 +50,7 @@ class Encoded:
     """A party's rows as the networks see them, kept between rounds; `seed` drew the modes."""
 
     data: Records
-    seed: int
+    seed: bytes
     layout: bytes
     rows: Tensor  # [n, row width]
 
@@ -81,6 +82,7 @@ class Ctgan(Synthesizer):
                 self.conditions,
                 self._block_shares(),
                 self.settings.generator.warm_start_steps,
+                Stream(seed),
             )
         self.weights, self.average = networks.to_arrays(), networks.to_arrays()
 
@@ -117,17 +119,18 @@ class Ctgan(Synthesizer):
     def restore(self, state: Arrays) -> None:
         released = {k.removeprefix(RELEASED): v for k, v in state.items() if k.startswith(RELEASED)}
         self._adopt(Statistics.from_arrays(self.plan, released), Features.from_arrays(self.plan.table, state))
-        self.average = {k.removeprefix(AVERAGE): v for k, v in state.items() if k.startswith(AVERAGE)}
-        self.weights = {name: state[name] for name in self.average}
+        names = question.weights(self.settings, self.features)
+        self.average = {name: state[AVERAGE + name] for name in names}
+        self.weights = {name: state[name] for name in names}
         self.absorbed = int(state["absorbed"])
 
     def losses(self) -> dict[str, float]:
         """How the latest networks judge fresh made-up rows."""
         networks = Networks.loaded(self.settings, self.features, self.weights)
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(self.absorbed)
-            asked = self.conditions.draw(self.settings.discriminator.fake_batch)
-            score = networks.discriminator(*made_up(networks.generator, asked, self.features.spans))
+        stream = Stream(self.absorbed)
+        with torch.no_grad():
+            asked = self.conditions.draw(self.settings.discriminator.fake_batch, stream)
+            score = networks.discriminator(*made_up(networks.generator, asked, self.features.spans, stream))
         return {"generator": float(F.softplus(-score).mean()), "discriminator": float(F.softplus(score).mean())}
 
     # ── party ──
@@ -147,8 +150,8 @@ class Ctgan(Synthesizer):
         networks = Networks.loaded(self.settings, features, ask.arrays)
         before = networks.to_arrays()
         if steps:
-            local = local if "encoding_seed" in local else local | {"encoding_seed": noise.child("modes").uint64(1)}
-            rows = self._encode(party, data, features, int(local["encoding_seed"][0]))
+            local = local if "encoding_seed" in local else local | {"encoding_seed": noise.child("modes").uint64(4)}
+            rows = self._encode(party, data, features, local["encoding_seed"])
             conditions = self._conditions(features, asked.frequencies)
             training = LocalTraining(self.schedule, features, conditions, rows, party)
             local = training.run(networks, steps, local, noise)
@@ -191,8 +194,7 @@ class Ctgan(Synthesizer):
 
     def _drawing(self) -> Drawing:
         networks = Networks.loaded(self.settings, self.features, self.average)
-        if self.settings.averaging:
-            settle_batch_norm(networks.generator, self.conditions)
+        settle_batch_norm(networks.generator, self.conditions)
         critic, fitted = self.settings.discriminator, not self.schedule.faithful
         return Drawing(
             networks.generator,
@@ -216,10 +218,10 @@ class Ctgan(Synthesizer):
             codes[column] = discrete[column].labels.index(label)
         return codes
 
-    def _encode(self, party: str, data: Records, features: Features, seed: int) -> Tensor:
+    def _encode(self, party: str, data: Records, features: Features, seed: Array) -> Tensor:
         layout = b"".join(array.tobytes() for array in features.to_arrays().values())
         found = self.encoded.get(party)
-        if found is None or found.data is not data or (found.seed, found.layout) != (seed, layout):
+        if found is None or found.data is not data or (found.seed, found.layout) != (seed.tobytes(), layout):
             rows = torch.from_numpy(features.encode(data, np.random.default_rng(seed)))
-            found = self.encoded[party] = Encoded(data, seed, layout, rows)
+            found = self.encoded[party] = Encoded(data, seed.tobytes(), layout, rows)
         return found.rows

@@ -1,7 +1,8 @@
 """What a party does in one round: some discriminator and generator steps from the weights it was sent.
 
-All randomness comes from the party's noise source: row sampling and gradient noise directly, the rest (made-up rows,
-dropout) through torch's generator, seeded from it for the round. Adam's moments stay with the party between rounds.
+All randomness comes from the party's noise source: row sampling and gradient noise directly, the rest through streams
+seeded from it, of which none that a real row may advance is used for anything else (see `streams`). Adam's moments
+stay with the party between rounds.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from synth.synthesizers.ctgan.steps import (
     made_up,
     set_gradient,
 )
+from synth.synthesizers.ctgan.streams import StepStreams
 from synth.synthesizers.ctgan.weights import DISCRIMINATOR, GENERATOR, Networks, load_moments, moments_to_arrays
 
 SECOND_BETA = 0.9  # Adam's, as published
@@ -54,9 +56,7 @@ class LocalTraining:
         }
         for prefix, adam in optimizers.items():
             load_moments(adam, prefix, local)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(noise.child("model").uint64(1)[0]) >> 1)
-            self._steps(networks, optimizers, steps, noise)
+        self._steps(networks, optimizers, steps, noise)
         stored: Arrays = {}
         for prefix, adam in optimizers.items():
             stored |= moments_to_arrays(prefix, adam)
@@ -65,25 +65,26 @@ class LocalTraining:
     def _steps(self, networks: Networks, optimizers: dict[str, Adam], steps: int, noise: NoiseSource) -> None:
         generator, discriminator, spans = networks.generator, networks.discriminator, self.features.spans
         settings = self.schedule.settings
-        batches = self._batches(noise.child("batches"))
+        batches = self._batches()
         gradient = self._discriminator_step(discriminator, noise.child("gradient"))
         for step in range(1, steps + 1):
-            real, fake_conditions = batches.draw()
-            fake = made_up(generator, fake_conditions, spans)
-            set_gradient(discriminator, gradient(real, fake))
+            streams = StepStreams.of(noise, step)
+            real, fake_conditions = batches.draw(streams)
+            fake = made_up(generator, fake_conditions, spans, streams.made_up)
+            set_gradient(discriminator, gradient(real, fake, streams))
             optimizers[DISCRIMINATOR].step()
             if step % settings.discriminator.steps_per_generator_step == 0:
-                loss = generator_loss(networks, batches.conditions, spans, settings)
+                loss = generator_loss(networks, batches.conditions, spans, settings, streams.made_up)
                 set_gradient(generator, torch.autograd.grad(loss, list(generator.parameters())))
                 optimizers[GENERATOR].step()
 
-    def _batches(self, source: NoiseSource) -> PoissonBatches | SampledBatches:
+    def _batches(self) -> PoissonBatches | SampledBatches:
         settings = self.schedule.settings
-        if self.schedule.faithful:
+        if self.schedule.faithful and len(self.rows):
             size = max(round(self.schedule.expected_batch(self.party)), settings.discriminator.pac)
             size -= size % settings.discriminator.pac
             return SampledBatches(TrainingBySampling(self.features, self.rows), size)
-        return PoissonBatches(self.rows, self.conditions, settings, source)
+        return PoissonBatches(self.rows, self.conditions, settings)
 
     def _discriminator_step(self, discriminator: Discriminator, source: NoiseSource) -> DiscriminatorStep:
         if self.schedule.private:
@@ -101,14 +102,13 @@ class PoissonBatches:
     rows: Tensor
     conditions: Conditions
     settings: CtganSettings
-    source: NoiseSource
 
-    def draw(self) -> tuple[Pairs, Tensor]:
-        chosen = torch.from_numpy(poisson_batch(self.source, len(self.rows), self.settings.sample_rate))
+    def draw(self, streams: StepStreams) -> tuple[Pairs, Tensor]:
+        chosen = torch.from_numpy(poisson_batch(streams.rows, len(self.rows), self.settings.sample_rate))
         pac = self.settings.discriminator.pac
         rows = self.rows[chosen[: len(chosen) - len(chosen) % pac]]
-        fake_conditions = self.conditions.draw(self.settings.discriminator.fake_batch)
-        return (rows, self.conditions.of(rows)), fake_conditions
+        fake_conditions = self.conditions.draw(self.settings.discriminator.fake_batch, streams.made_up)
+        return (rows, self.conditions.of(rows, streams.conditions)), fake_conditions
 
 
 @dataclass
@@ -122,9 +122,9 @@ class SampledBatches:
     def conditions(self) -> Conditions:
         return self.sampler.conditions
 
-    def draw(self) -> tuple[Pairs, Tensor]:
-        rows, conditions = self.sampler.batch(self.size)
-        return (rows, conditions), conditions[torch.randperm(self.size)]
+    def draw(self, streams: StepStreams) -> tuple[Pairs, Tensor]:
+        rows, conditions = self.sampler.batch(self.size, streams.conditions)
+        return (rows, conditions), conditions[streams.conditions.rng.permutation(self.size)]
 
 
 def _adam(module: torch.nn.Module, learning_rate: float, settings: CtganSettings) -> Adam:

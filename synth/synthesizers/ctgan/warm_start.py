@@ -17,6 +17,7 @@ from synth.encoding.features import Features
 from synth.synthesizers.ctgan.conditions import Conditions
 from synth.synthesizers.ctgan.networks import Generator
 from synth.synthesizers.ctgan.steps import set_gradient
+from synth.synthesizers.ctgan.streams import Stream
 
 LEARNING_RATE = 2e-3
 BATCH = 500
@@ -24,13 +25,18 @@ ALPHA_SPREAD = 0.3  # before tanh; α = (value - mean) / (4 std) has spread 0.25
 
 
 def warm_start(
-    generator: Generator, features: Features, conditions: Conditions, block_shares: Mapping[int, Tensor], steps: int
+    generator: Generator,
+    features: Features,
+    conditions: Conditions,
+    block_shares: Mapping[int, Tensor],
+    steps: int,
+    stream: Stream,
 ) -> None:
     """`block_shares` are the released frequencies of each one-hot block, by the block's start."""
     adam = Adam(generator.parameters(), LEARNING_RATE, betas=(0.9, 0.99))
     for _ in range(steps):
-        asked = conditions.draw(BATCH)
-        raw = generator(asked)
+        asked = conditions.draw(BATCH, stream)
+        raw = generator(asked, stream)
         loss = conditions.penalty(raw, asked)
         for span in features.spans:
             block = raw[:, span.slice]

@@ -1,4 +1,8 @@
-"""Networks and optimizers as named arrays, the only form in which they are sent or stored."""
+"""Networks and optimizers as named arrays, the only form in which they are sent or stored.
+
+Parameters only: BatchNorm's running statistics are means over made-up rows that no noise covers, and whoever draws
+rows can make them anew. Models of earlier versions hold them as well; they are passed over.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import Adam
 
 from synth.encoding.features import Features
@@ -17,7 +21,6 @@ from synth.synthesizers.ctgan.settings import CtganSettings
 
 GENERATOR, DISCRIMINATOR = "generator/", "discriminator/"
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
-COUNTERS = "num_batches_tracked"  # an integer of BatchNorm that nothing here reads
 
 
 @dataclass
@@ -58,17 +61,16 @@ class Networks:
 
 
 def to_arrays(prefix: str, module: nn.Module) -> Arrays:
-    """Parameters and BatchNorm statistics, copied."""
-    return {prefix + name: tensor.detach().numpy().copy() for name, tensor in _entries(module).items()}
+    return {prefix + name: tensor.detach().numpy().copy() for name, tensor in module.named_parameters()}
 
 
 def load(module: nn.Module, prefix: str, arrays: Arrays) -> None:
-    """The inverse of `to_arrays`; refuses anything that is not these weights."""
-    for name, tensor in _entries(module).items():
+    """The inverse of `to_arrays`; refuses weights that are missing or of another shape."""
+    for name, tensor in module.named_parameters():
         found = arrays.get(prefix + name)
         if found is None or found.shape != tuple(tensor.shape):
             raise ProtocolError(f"'{prefix + name}' is missing or has the wrong shape; both sides need the same plan.")
-        tensor.copy_(torch.from_numpy(np.asarray(found, dtype=np.float32)))
+        tensor.data.copy_(torch.from_numpy(np.asarray(found, dtype=np.float32)))
 
 
 def moments_to_arrays(prefix: str, adam: Adam) -> Arrays:
@@ -83,7 +85,3 @@ def load_moments(adam: Adam, prefix: str, arrays: Arrays) -> None:
         return
     state = {i: {key: torch.from_numpy(arrays[f"{prefix}{i}/{key}"].copy()) for key in MOMENTS} for i in range(count)}
     adam.load_state_dict({"state": state, "param_groups": adam.state_dict()["param_groups"]})
-
-
-def _entries(module: nn.Module) -> dict[str, Tensor]:
-    return {name: tensor for name, tensor in module.state_dict().items() if not name.endswith(COUNTERS)}

@@ -1,11 +1,13 @@
 """Noise is as small as the budget allows and never smaller; every machine finds the same value."""
 
 import math
+import time
 
 import pytest
 from dp_accounting.gaussian_mechanism import get_epsilon_gaussian, get_sigma_gaussian
 
 from synth.errors import BudgetError, PrivacyError
+from synth.privacy import calibration
 from synth.privacy.accounting import compose
 from synth.privacy.calibration import (
     calibrate_count_variance,
@@ -76,3 +78,35 @@ def test_an_impossible_budget_is_refused(epsilon: float, delta: float, share: fl
 def test_an_impossible_share_is_refused(share: float) -> None:
     with pytest.raises(PrivacyError, match="share"):
         variance_for_share(1.0, DELTA, share, 15)
+
+
+@pytest.mark.parametrize("queries", [400, 1000, 45_000])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_wide_tables_calibrate(epsilon: float, queries: int) -> None:
+    """Every pair of 28 columns are 400 counts, of 301 columns 45,000; the search once jumped over all there is."""
+    began = time.process_time()
+    variance = calibrate_count_variance(epsilon, DELTA, queries)
+    assert time.process_time() - began < 60  # 12 s at most, 3 s for 400 counts, when this was written
+    assert 0.99 * epsilon < compose([CountNoise(queries, variance)], DELTA).epsilon <= epsilon
+    assert variance == pytest.approx(queries * get_sigma_gaussian(epsilon, DELTA) ** 2, rel=0.1)
+
+
+def test_wide_tables_after_other_releases() -> None:
+    others: list[Event] = [CountNoise(28, variance_for_share(1.0, DELTA, 0.1, queries=28))]
+    variance = calibrate_count_variance(1.0, DELTA, 378, others)
+    assert 0.99 < compose([*others, CountNoise(378, variance)], DELTA).epsilon <= 1.0
+
+
+def test_walking_through_infinite_costs_does_not_lengthen_the_step() -> None:
+    """A cost that is infinite below 10^6 and affordable only up to some ten times that would once be jumped over."""
+    highest = 0
+
+    def cost(index: int) -> float:
+        nonlocal highest
+        highest = max(highest, index)
+        value = calibration._grid_value(index)
+        return math.inf if value < 1e6 else 3e6 / value
+
+    found = calibration._least_index(cost, 1.0, 0)
+    assert calibration._grid_value(found) == 3e6
+    assert calibration._grid_value(highest) < 3e7

@@ -10,7 +10,7 @@ from opacus.optimizers import DPOptimizer
 from torch import Tensor, nn
 
 from synth.errors import PrivacyError
-from synth.privacy.dpsgd import PrivateGradient, StepPrivacy, poisson_batch
+from synth.privacy.dpsgd import LATTICE, ClippedSum, PrivateGradient, StepPrivacy, lattice_sensitivity, poisson_batch
 from synth.privacy.events import SampledGaussian
 from synth.privacy.noise import NoiseSource, seeded_source
 
@@ -97,6 +97,61 @@ def test_no_row_moves_the_sum_by_more_than_the_clip_norm() -> None:
         assert (flat(rows) - flat(without)).norm() <= 0.3 + 1e-4
 
 
+def hostile() -> tuple[nn.Module, Callable[..., Tensor]]:
+    """Hidden inputs of norm 10^19 and slopes near e^-52 at 256 units: each slope squared is 0 in float32."""
+    module = nn.Sequential(nn.Linear(30, 256), nn.LeakyReLU(0.2), nn.Linear(256, 256), nn.LeakyReLU(0.2))
+    module.append(nn.Linear(256, 1))
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.zero_()
+        module[0].weight.fill_(1e18 / 30)
+        module[2].bias.fill_(52.5 / 256)
+        module[4].weight.fill_(1.0)
+    return module, real_loss(module)
+
+
+def test_no_row_escapes_clipping_by_underflow() -> None:
+    """A row passed with 58 times the clip norm of 1e-4."""
+    module, loss = hostile()
+    rows = torch.ones(1, 30)
+    slopes = torch.autograd.grad(loss(rows).sum(), list(module.parameters()))
+    bare = torch.cat([slope.flatten() for slope in slopes]).double().norm().item()
+    assert bare > 20 * 1e-4
+    clipped = ClippedSum(module, 1e-4)(loss, rows)
+    assert clipped.norm().item() == pytest.approx(1.0, rel=1e-6)  # in clip norms
+
+
+@pytest.mark.parametrize("others", [0, 1, 5, 63, 64, 300])
+def test_the_lattice_sum_moves_by_no_more_than_its_sensitivity(others: int) -> None:
+    """Rounding and the other rows' floating-point error included; a loud row uses nearly all of it."""
+    module = discriminator()
+    rows = 50 * torch.randn(others + 1, 30, generator=torch.Generator().manual_seed(2))
+    clipped = ClippedSum(module, 0.01)
+    with_row, without = (np.rint(LATTICE * clipped(real_loss(module), part).numpy()) for part in (rows, rows[:-1]))
+    moved = float(np.linalg.norm(with_row - without))
+    assert 0.999 * LATTICE < moved <= lattice_sensitivity(with_row.size)
+
+
+def test_a_row_counts_the_same_in_any_company() -> None:
+    """A product of few rows takes another path through the processor than one of many; padding hides it."""
+    module = discriminator()
+    rows = torch.randn(300, 30, generator=torch.Generator().manual_seed(3))
+    clipped = ClippedSum(module, 0.3)
+    whole = clipped(real_loss(module), rows)
+    for count in (1, 2, 3, 7):
+        first, rest = clipped(real_loss(module), rows[:count]), clipped(real_loss(module), rows[count:])
+        torch.testing.assert_close(first + rest, whole, rtol=0, atol=1e-12)
+
+
+def test_what_is_released_lies_on_the_lattice() -> None:
+    """No low bits are left to tell what the noise was added to."""
+    module, rows = discriminator(), torch.randn(50, 30)
+    privacy = StepPrivacy(0.5, 1e-3, sample_rate=0.05, expected_batch=0.5)
+    gradients = PrivateGradient(module, privacy, NoiseSource())(real_loss(module), rows)
+    steps = torch.cat([g.flatten() for g in gradients]).double() * LATTICE
+    assert torch.equal(steps[steps.abs() < LATTICE], steps[steps.abs() < LATTICE].round())
+
+
 def test_micro_batches_give_the_same_gradient() -> None:
     rows, weights = torch.randn(101, 30), torch.rand(101)
     module = discriminator()
@@ -126,8 +181,9 @@ def test_an_empty_batch_is_noise_alone() -> None:
     module = discriminator()
     private = PrivateGradient(module, step_privacy(0.5, noise=4.0), seeded_source(2))
     gradients = private(real_loss(module), torch.empty(0, 30))
-    expected = seeded_source(2).normal(sum(p.numel() for p in module.parameters())) * 4.0 * 0.5 / 100
-    np.testing.assert_allclose(torch.cat([g.flatten() for g in gradients]).numpy(), expected, rtol=1e-5)
+    parameters = sum(p.numel() for p in module.parameters())
+    noise = seeded_source(2).rounded_gaussian(4.0 * lattice_sensitivity(parameters), parameters)
+    np.testing.assert_allclose(torch.cat([g.flatten() for g in gradients]), noise * 2.0**-24 * 0.5 / 100, rtol=1e-6)
 
 
 def test_the_divisor_is_public() -> None:
