@@ -19,14 +19,15 @@ import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import yaml
 
 from benchmarks.party_loading import measure_loading
 from crypto.keys import IdentityKey
-from fed_node.consent import Approvals
-from fed_node.party import Party, Run
+from fed_node import administration
+from fed_node.party import Party
 from fed_node.worker import Worker
 from synth import archive, wire
 from synth.encoding.records import Records
@@ -101,6 +102,7 @@ class StandIn(Inquiry):
 
 
 def make_parties(folder: Path, plan: Plan) -> dict[str, Party]:
+    """Homes, keys, rows and approvals, and the parties that live there."""
     keys = {name: IdentityKey.generate() for name in NAMES}
     for name in NAMES:
         home = folder / name
@@ -114,21 +116,18 @@ def make_parties(folder: Path, plan: Plan) -> dict[str, Party]:
         }
         (home / "party.yaml").write_text(yaml.safe_dump(settings))
         (home / "identity.key").write_bytes(keys[name].to_pem())
-        Approvals(home / "approved").approve(plan)
+        administration.approve(home, plan)
     return {name: Party(folder / name) for name in NAMES}
 
 
-def agree(parties: dict[str, Party], plan: Plan, weights: int) -> StandIn:
-    """Hello and keys, as the aggregator carries them, with the stand-in in place of the training."""
+def agree(parties: dict[str, Party], plan: Plan) -> None:
+    """Hello and keys, as the aggregator carries them."""
     header: dict[str, Any] = {"run": RUN, "plan": plan.digest(), "epoch": 0}
-    announced, stand_in = {}, StandIn(weights)
+    announced = {}
     for name, party in parties.items():
-        party.runs[RUN] = run = Run(party, RUN, plan)
-        run.inquiries["training"] = stand_in
         announced[f"announcement/{name}"] = party.handle("hello", Envelope({}, header)).arrays["announcement"]
     for party in parties.values():
         party.handle("keys", Envelope(announced, header))
-    return stand_in
 
 
 def ask_number(number: int, plan: Plan, inquiry: StandIn) -> Envelope:
@@ -168,11 +167,11 @@ def _seconds(command: list[str]) -> float:
 
 def measure_party(weights: int) -> tuple[float, float]:
     """Overhead of an ask in milliseconds, and the ClientApp's seconds from start to answer."""
-    plan = parse_plan(PLAN)
-    with tempfile.TemporaryDirectory() as name:
+    plan, inquiry = parse_plan(PLAN), StandIn(weights)
+    with tempfile.TemporaryDirectory() as name, mock.patch("synth.programme.build", return_value=inquiry):
         folder = Path(name)
         parties = make_parties(folder, plan)
-        inquiry = agree(parties, plan, weights)
+        agree(parties, plan)
         overhead_ms, processor_ms = measure_overhead(parties["north"], plan, inquiry)
         print(f"one ask, {weights:,} weights, beside its computing: {overhead_ms:.1f} ms")
         print(f"  the processor's part, computing included: {processor_ms:.1f} ms; the rest waits for disk and machine")

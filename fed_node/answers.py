@@ -1,13 +1,13 @@
 """Answers that were given once, kept so that the same question gets the same answer and is charged once.
 
 An answer is stored before it is sealed and sent. If the party is killed anywhere, a repeated ask finds either the
-stored answer (sent again, freshly sealed) or none, and then no answer had left. Beside the answers of a run only its
-latest `local` arrays are kept: no earlier ones are ever needed again. Of a finished run only the fact is kept: its
-answers can never be made again, as a second answer to a charged ask would carry new noise and cost nothing.
+stored answer (sent again, freshly sealed) or none, and then the ledger says whether one had left. Beside the answers
+of a run only its latest `local` arrays are kept: no earlier ones are ever needed again. Nothing is decided by what is
+missing here: which asks were answered and which runs have ended is written in the ledger, since a second answer to a
+charged ask would carry new noise and cost nothing.
 
     <folder>/<run>/000012.local     the party's arrays after ask 12; counts only if 000012.answer exists
     <folder>/<run>/000012.answer    written last: the moment at which ask 12 is answered
-    <folder>/.finished-<run>        the run has ended
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fed_node.errors import AskChanged, RunFinished, StoreDamaged, StoreUnwritable
-from synth import archive
+from fed_node.errors import AskChanged, RunOfAnotherPlan, StoreDamaged, StoreUnwritable
+from synth import archive, wire
 from synth.errors import InputError, ProtocolError
 from synth.interface import Answer, Arrays
 
-Header = dict[str, Any]  # digest and weight of the answer, whether local arrays belong to it, array names
+Header = dict[str, Any]  # plan and digest of the ask, weight, whether local arrays belong to it, array names
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+ENDED = ".finished-"  # how version 0.1 marked a run that had ended
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,12 @@ class AnswerKey:
     """What an answer is the answer to."""
 
     run: str
+    plan: str  # digest
     sequence: int
     digest: str  # of the ask as this party received it
 
     def __post_init__(self) -> None:
-        if not RUN_NAME.fullmatch(self.run):
-            raise ProtocolError("a run's name must be letters, digits, '.', '_' and '-', at most 128 of them")
+        check_run_name(self.run)
         if self.sequence < 0:
             raise ProtocolError("an ask's sequence number must not be negative")
 
@@ -51,12 +52,12 @@ class AnswerStore:
 
     def get(self, key: AnswerKey) -> tuple[Answer, Arrays] | None:
         """The stored answer with the local arrays if they are still the latest ({} otherwise); None if unanswered."""
-        if self.is_finished(key.run):
-            raise RunFinished(f"run {key.run} has ended here and its answers are gone; start a new run.")
         path = self._path(key.run, key.sequence)
         if (stored := _read(path)) is None:
             return None
         header, arrays = stored
+        if header.get("plan", key.plan) != key.plan:  # version 0.1 did not write it; the ledger binds those to a plan
+            raise RunOfAnotherPlan(f"run {key.run}, ask {key.sequence}: it was answered under another plan.")
         if header["digest"] != key.digest:
             raise AskChanged(
                 f"run {key.run}, ask {key.sequence}: it was answered before, with other content. One answer to each "
@@ -70,7 +71,7 @@ class AnswerStore:
         if self.get(key) is not None:
             return
         path = self._path(key.run, key.sequence)
-        header = {"digest": key.digest, "weight": float(answer.weight), "has_local": bool(local)}
+        header = {"plan": key.plan, "digest": key.digest, "weight": float(answer.weight), "has_local": bool(local)}
         if local:
             archive.write_durably(path.with_suffix(".local"), _packed(local, {}))
         archive.write_durably(path, _packed(answer.arrays, header))
@@ -87,13 +88,13 @@ class AnswerStore:
         stored = _read(path)
         return {} if stored is None else self._local(stored[0], path)
 
-    def is_finished(self, run: str) -> bool:
-        return self._finished(run).exists()
+    def ended_before(self) -> list[str]:
+        """Runs that version 0.1 ended, which wrote that down here and not in the ledger."""
+        return [path.name.removeprefix(ENDED) for path in self.folder.glob(f"{ENDED}*")]
 
-    def finish(self, run: str) -> None:
-        """End a run for good: remove its answers, remember that it was. Repeated, it changes nothing."""
+    def forget(self, run: str) -> None:
+        """Remove the answers of a run that has ended. Repeated, it changes nothing."""
         folder = self._folder(run)
-        archive.write_durably(self._finished(run), b"")
         self._latest.pop(run, None)
         if not folder.exists():
             return
@@ -121,11 +122,19 @@ class AnswerStore:
     def _path(self, run: str, sequence: int) -> Path:
         return self._folder(run) / f"{sequence:06d}.answer"
 
-    def _finished(self, run: str) -> Path:
-        return self.folder / f".finished-{AnswerKey(run, 0, '').run}"
-
     def _folder(self, run: str) -> Path:
-        return self.folder / AnswerKey(run, 0, "").run
+        return self.folder / check_run_name(run)
+
+
+def check_run_name(run: str) -> str:
+    if not RUN_NAME.fullmatch(run):
+        raise ProtocolError("a run's name must be letters, digits, '.', '_' and '-', at most 128 of them")
+    return run
+
+
+def digest_of(answer: Answer) -> str:
+    """What the ledger notes of an answer before it leaves."""
+    return wire.digest(wire.pack_answer(answer))
 
 
 def _packed(arrays: Arrays, header: Header) -> bytes:

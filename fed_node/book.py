@@ -1,5 +1,5 @@
 """What a ledger's entries add up to: for each run, and for each approved plan that waits for its run, what is set
-aside; and for each run what was charged.
+aside; and for each run its plan, what was charged and what was answered.
 
 The book is a function of the entries alone. It is built again whenever a ledger is opened, so there is no second
 record of what was spent that could disagree with the first.
@@ -19,7 +19,7 @@ from fed_node.tally import Tally, tally_of
 from synth.privacy.accounting import Spent
 from synth.privacy.events import Event, from_dict, to_dict
 
-Kind = Literal["open", "budget", "approve", "withdraw", "reserve", "charge", "release"]
+Kind = Literal["open", "budget", "approve", "withdraw", "reserve", "charge", "answer", "release", "finish"]
 DELTA_WITHOUT_BUDGET = 1e-6  # only what simulations on public rows print depends on it
 UNBOUNDED = "unbounded"  # JSON has no infinity
 
@@ -40,9 +40,10 @@ class Budget:
 class Entry:
     """One line of the ledger. `cumulative` bounds everything spent up to and including it, over all runs.
 
-    Entries "open" and "budget" set dataset and budget. "approve" sets a plan's whole cost aside, "withdraw" gives it
-    back. "reserve" begins a run, with what its plan's approval set aside if there is such; "charge" spends; "release"
-    ends the run.
+    Entries "open" and "budget" set dataset and budget. "approve" sets a plan's whole cost aside for one run,
+    "withdraw" gives it back and is remembered. "reserve" begins a run and binds it to its plan for ever; it takes over
+    what an approval set aside. "charge" spends, "answer" says that the answer is stored and may leave; "release" gives
+    back what a run did not use, "finish" does so for good.
     `time` is for people; nothing is decided by it.
     """
 
@@ -55,6 +56,7 @@ class Entry:
     plan_digest: str = ""
     sequence: int = -1
     ask_digest: str = ""
+    answer_digest: str = ""
     events: tuple[Event, ...] = ()
     number: int = 0
     hash: str = ""
@@ -66,10 +68,12 @@ class Account:
 
     plan_digest: str
     reserved: Tally
-    frame: Entry  # the latest "approve", "reserve" or "release"
+    frame: Entry  # the latest "approve", "reserve", "release" or "finish"
     is_open: bool = True
+    is_finished: bool = False
     charged: Tally = field(default_factory=Counter)
     charges: dict[int, Entry] = field(default_factory=dict)  # by sequence number
+    answers: dict[int, Entry] = field(default_factory=dict)  # of these, the ones whose answer may have left
 
     @property
     def committed(self) -> Tally:
@@ -90,6 +94,7 @@ class Book:
         self.budget: Budget | None = None
         self.accounts: dict[str, Account] = {}
         self.approvals: dict[str, Account] = {}  # set aside, not yet taken over by a run
+        self.withdrawn: set[str] = set()  # digests of plans that nobody approved since
         self.entries: list[Entry] = []
 
     def enter(self, entry: Entry) -> None:
@@ -99,8 +104,10 @@ class Book:
                 self.dataset, self.budget = entry.dataset, entry.budget
             case "approve":
                 self.approvals[entry.plan_digest] = Account(entry.plan_digest, tally_of(entry.events), entry)
+                self.withdrawn.discard(entry.plan_digest)
             case "withdraw":
-                del self.approvals[entry.plan_digest]
+                self.approvals.pop(entry.plan_digest, None)
+                self.withdrawn.add(entry.plan_digest)
             case "reserve":
                 self.approvals.pop(entry.plan_digest, None)
                 account = self.accounts.setdefault(entry.run, Account(entry.plan_digest, tally_of(entry.events), entry))
@@ -109,9 +116,12 @@ class Book:
                 account = self.accounts[entry.run]
                 account.charged += tally_of(entry.events)
                 account.charges[entry.sequence] = entry
-            case "release":
+            case "answer":
+                self.accounts[entry.run].answers[entry.sequence] = entry
+            case "release" | "finish":
                 account = self.accounts[entry.run]
                 account.is_open, account.frame = False, entry
+                account.is_finished |= entry.kind == "finish"
             case _:
                 raise ValueError(f"'{entry.kind}' is no kind of entry")
 
@@ -123,9 +133,9 @@ class Book:
     def charged(self) -> Tally:
         return _sum(account.charged for account in self.accounts.values())
 
-    def committed(self, without: tuple[Account | None, ...] = ()) -> Tally:
-        """Everything spent, and everything that open runs and approved plans may still spend."""
-        return _sum(account.committed for account in self._all() if not any(account is each for each in without))
+    def others(self, *without: Account | None) -> list[Account]:
+        """Every run and approved plan but these."""
+        return [each for each in self._all() if not any(each is one for one in without)]
 
     def holders(self) -> list[tuple[str, Account]]:
         """Who has set something aside: open runs by name, and approvals, which have none."""
@@ -152,6 +162,8 @@ def to_body(entry: Entry) -> dict[str, Any]:
     body |= {"run": entry.run, "plan_digest": entry.plan_digest, "events": [to_dict(event) for event in entry.events]}
     if entry.kind == "charge":
         body |= {"sequence": entry.sequence, "ask_digest": entry.ask_digest}
+    if entry.kind == "answer":
+        body |= {"sequence": entry.sequence, "answer_digest": entry.answer_digest}
     return body
 
 

@@ -1,8 +1,9 @@
 """A party answers only what it approved, and a plan is approved by its digest: to the letter.
 
 Approving stores the plan itself, so the party carries out its own copy; what the aggregator later sends is only ever
-compared with it. Each ask must be one of those the plan consists of: in the planned order, no more of them, and
-combined as planned. What an ask may cost is the ledger's affair, what it may contain the inquiry's.
+compared with it. A policy approves anew at every message: nothing that it approved outlives it. Each ask must be one of
+those the plan consists of: in the planned order, no more of them, and combined as planned. What an ask may cost is the
+ledger's affair, what it may contain the inquiry's.
 """
 
 from __future__ import annotations
@@ -20,10 +21,15 @@ from synth.plan import Plan, parse_plan
 from synth.programme import programme
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
+LONGEST_PLAN = 1_000_000  # characters of a plan that the aggregator sends
 
 
 class Approvals:
-    """The plans a party has approved, one file each, named by digest."""
+    """Plans in a folder, one file each, named by digest: those that a person approved.
+
+    A second such folder holds what the aggregator sent of plans whose runs have begun under an approving policy. There
+    a plan is a copy, to be taken up after a restart, and no approval.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -79,35 +85,23 @@ def check_policy(policy: Policy, plan: Plan, party: str) -> None:
         raise PolicyRefused(f"plan '{plan.name}' breaks this party's policy: {'; '.join(broken)}.")
 
 
-def approve_by_policy(policy: Policy, approvals: Approvals, plan: Plan, party: str) -> str:
-    """Approve a plan that nobody looked at, where the policy says that nobody needs to; its digest."""
-    if not policy.auto_approve:
-        raise NotApproved(f"plan '{plan.name}' waits for approval; run `fedsynth node approve PLAN`.")
-    check_policy(policy, plan, party)
-    return approvals.approve(plan)
-
-
-def approved_plan(approvals: Approvals, policy: Policy | None, party: str, digest: str, text: object) -> Plan:
-    """The approved plan of that digest; under an auto-approving policy the aggregator may have sent it as `text`."""
-    try:
-        return approvals.get(digest)
-    except NotApproved:
-        if policy is None or not policy.auto_approve or not isinstance(text, str):
-            raise
+def sent_plan(digest: str, text: object) -> Plan:
+    """The plan of that digest as the aggregator sent it, for a policy to judge."""
+    if not isinstance(text, str) or len(text) > LONGEST_PLAN:
+        raise NotApproved(f"no plan with digest {digest} was approved here; `fedsynth node approve PLAN` does that.")
     try:
         plan = parse_plan(json.loads(text))
     except (PlanError, ValueError, RecursionError):
         raise NotApproved("the plan that was sent cannot be read, so no policy can approve it.") from None
     if plan.digest() != digest:
         raise NotApproved("the plan that was sent is not the one its digest names.")
-    approve_by_policy(policy, approvals, plan, party)
     return plan
 
 
-def check_rows(policy: Policy, rows: int) -> None:
-    """Refuse to take part with fewer rows than the policy demands."""
-    if rows < policy.minimum_rows:
-        raise PolicyRefused(f"the table holds fewer than the {policy.minimum_rows} rows of this party's policy.")
+def check_automatic(policy: Policy | None, plan: Plan) -> None:
+    """Refuse a plan that no person approved, unless the policy says of its schema that none needs to."""
+    if policy is None or not policy.covers(plan):
+        raise NotApproved(f"plan '{plan.name}' waits for approval; run `fedsynth node approve PLAN`.")
 
 
 def check_ask(plan: Plan, ask: Ask, sequence: int) -> None:

@@ -5,10 +5,10 @@ ProtocolError
 ├── PolicyRefused          the plan asks for more than the party's own policy allows
 ├── AskOutsidePlan         the ask is none of those the approved plan consists of
 ├── AskChanged             the same run and number came again with other content
+├── RunOfAnotherPlan       a message of a run that was begun here under another plan
 ├── RunFinished            an ask of a run that has ended here; its answers are gone and are never made again
-├── NotReserved            a charge or release for a run whose cost was never reserved
+├── NotReserved            a message of a run that never began here, or whose reservation was given back
 ├── PeerNotPinned          the plan names a party whose identity was never compared
-├── RunOfAnotherPlan       a run that was begun under another plan; it belongs to that one for ever
 ├── NoSession              no keys for this run, or they are retired; a new epoch makes new ones
 ├── NotSealed              asked to stand by or open a sum that this party did not contribute to
 ├── AnswerOutOfRange       a real too large for the sum, or none at all
@@ -48,6 +48,10 @@ class AskChanged(ProtocolError):
     code = "ask-changed"
 
 
+class RunOfAnotherPlan(ProtocolError):
+    code = "run-of-another-plan"
+
+
 class RunFinished(ProtocolError):
     code = "run-finished"
 
@@ -58,10 +62,6 @@ class NotReserved(ProtocolError):
 
 class PeerNotPinned(ProtocolError):
     code = "peer-not-pinned"
-
-
-class RunOfAnotherPlan(ProtocolError):
-    code = "run-of-another-plan"
 
 
 class NoSession(ProtocolError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ from pathlib import Path
 from fed_node.book import Book, Budget, Entry, from_link, spent_to_dict
 from fed_node.chain import Chain
 from fed_node.errors import StoreDamaged
-from fed_node.tally import events_of
+from fed_node.lifetime import held
+from fed_node.tally import events_of, tally_of
 from synth.errors import InputError, PrivacyError
 from synth.privacy.accounting import Spent, compose
 from synth.privacy.events import Event, to_dict
@@ -81,8 +83,35 @@ class LedgerView:
             account = self._current().accounts.get(run)
             return {number: entry.ask_digest for number, entry in account.charges.items()} if account else {}
 
+    def plan_of(self, run: str) -> str | None:
+        """Digest of the one plan that a run belongs to for ever; None: no such run ever reserved."""
+        with self._guard:
+            account = self._current().accounts.get(run)
+            return account.plan_digest if account else None
+
+    def is_finished(self, run: str) -> bool:
+        with self._guard:
+            account = self._current().accounts.get(run)
+            return account is not None and account.is_finished
+
+    def is_open(self, run: str) -> bool:
+        with self._guard:
+            account = self._current().accounts.get(run)
+            return account is not None and account.is_open
+
+    def is_answered(self, run: str, sequence: int) -> bool:
+        """Whether the answer to an ask may have left."""
+        with self._guard:
+            account = self._current().accounts.get(run)
+            return account is not None and sequence in account.answers
+
+    def is_withdrawn(self, plan_digest: str) -> bool:
+        """Whether somebody took the plan's approval back and nobody gave it again."""
+        with self._guard:
+            return plan_digest in self._current().withdrawn
+
     def spent(self, run: str | None = None) -> Spent:
-        """Exact ε of `events`, at the budget's δ."""
+        """Tight ε of `events`, at the budget's δ: what was lost if the plans had been fixed beforehand."""
         return compose(self.events(run), self._current().delta)
 
     def reserved(self) -> list[Event]:
@@ -96,18 +125,22 @@ class LedgerView:
             holders = self._current().holders()
             return [Reservation(each.plan_digest, run, tuple(events_of(each.unused))) for run, each in holders]
 
-    def is_used_up(self, plan_digest: str, run: str) -> bool:
-        """Whether the plan's approval was for an earlier run that ended, and nothing is set aside for this one."""
+    def was_begun(self, plan_digest: str) -> bool:
+        """Whether a run of the plan took an approval over."""
         with self._guard:
-            book = self._current()
-            runs = book.runs_of(plan_digest)
-            return run not in runs and plan_digest not in book.approvals and any(not a.is_open for a in runs.values())
+            return bool(self._current().runs_of(plan_digest))
 
     def committed(self) -> Spent:
         """ε of everything spent and reserved together: what is held against the budget."""
         with self._guard:
             book = self._current()
-            return compose(events_of(book.committed()), book.delta)
+            return held(book.others(), book.budget)
+
+    def committed_with(self, plan_digest: str, events: Sequence[Event], budget: Budget) -> Spent:
+        """The same if the plan were approved now, under that budget."""
+        with self._guard:
+            book = self._current()
+            return held(book.others(book.approvals.get(plan_digest)), budget, tally_of(events))
 
     def verify(self) -> int:
         """Check the chain on the disk again: how many entries hold; `StoreDamaged` names the first that does not."""

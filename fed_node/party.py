@@ -1,7 +1,8 @@
 """One institution: its rows, its keys, its ledger, and the order in which they are used.
 
-`answer` is the whole privacy argument on one screen: approved? → charged → computed → stored → sealed. A party holds
-no state that a restart would lose; what matters is on its volume before anything leaves.
+`answer` is the whole privacy argument on one screen: approved? → charged → computed → stored → noted → sealed. A party
+holds no state that a restart would lose; what matters is on its volume before anything leaves. A run belongs to one
+plan, from its first message on and by the ledger; what is in memory only saves time.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 
-from fed_node.answers import AnswerKey, AnswerStore
-from fed_node.consent import Approvals, approved_plan, check_ask, check_policy, check_rows
-from fed_node.errors import NotApproved
+from fed_node.answers import AnswerKey, AnswerStore, check_run_name, digest_of
+from fed_node.consent import Approvals, check_ask, check_automatic, check_policy, sent_plan
+from fed_node.errors import NotApproved, NotReserved, RunFinished, RunOfAnotherPlan, StoreDamaged
 from fed_node.house_rules import HouseRules
 from fed_node.ledger import Ledger
 from fed_node.policy import Policy
@@ -48,30 +49,22 @@ class Party:
         self._looking = threading.Lock()
         self.ledger = Ledger(home / LEDGER, self.settings.dataset, budget_of(self.settings, self.policy))
         self.approvals = Approvals(home / "approved")
+        self.begun = Approvals(home / "begun")  # copies of plans that a policy approved, to take their runs up again
         self.answers = AnswerStore(home / "answers")
+        for run in self.answers.ended_before():
+            if self.ledger.plan_of(run) is not None:
+                self.ledger.finish(run)
         self.runs: dict[str, Run] = {}
 
     def handle(self, kind: str, envelope: Envelope) -> Envelope:
-        """One message in, one out. Anything unexpected is refused."""
+        """One message in, one out. Anything unexpected is refused, and what is refused changes nothing."""
         self._heed_policy()
-        run = self._run(envelope)
+        run = self._run(kind, envelope)
         if kind != "finish":  # to end a run and say what it spent is always allowed
             run.check_policy()
-        match kind:
-            case "hello":
-                return run.hello(envelope)
-            case "keys":
-                return run.seal.keys(envelope)
-            case "ask":
-                return run.answer(envelope)
-            case "confirm":
-                return run.seal.confirm(envelope)
-            case "open":
-                return run.seal.open(envelope)
-            case "finish":
-                self.runs.pop(run.id, None)
-                return run.finish()
-        raise ProtocolError(f"unknown kind of message '{kind}'")
+        reply = run.handle(kind, envelope)
+        self._keep(run, kind)
+        return reply
 
     @property
     def policy(self) -> Policy | None:
@@ -88,6 +81,7 @@ class Party:
     def withdraw(self, digest: str) -> None:
         """Take an approval back: nothing more is answered under the plan, and what it holds unused is given back."""
         self.approvals.withdraw(digest)
+        self.begun.withdraw(digest)
         self.ledger.withdraw(digest)
 
     def _heed_policy(self) -> None:
@@ -97,22 +91,40 @@ class Party:
                 log.info("the policy changed")
             self.ledger.set_budget(budget_of(self.settings, self.policy))
 
-    def _run(self, envelope: Envelope) -> Run:
+    def _run(self, kind: str, envelope: Envelope) -> Run:
+        """The run that a message belongs to, if the ledger knows it under this plan and the plan is approved."""
         run_id, digest = envelope.options.get("run"), envelope.options.get("plan")
         if not isinstance(run_id, str) or not isinstance(digest, str):
             raise ProtocolError("a message must name its run and its plan's digest")
-        run = self.runs.get(run_id)
-        if run is None or not self.approvals.has(run.plan.digest()):
-            plan = approved_plan(
-                self.approvals, self.policy, self.settings.name, digest, envelope.options.get("plan_text")
-            )
-            run = Run(self, run_id, plan)
-            while len(self.runs) >= MOST_RUNS:  # a run put aside is taken up from the volume, as after a restart
-                self.runs.pop(next(iter(self.runs)))
-            self.runs[run_id] = run
-        if run.plan.digest() != digest:
-            raise ProtocolError("this run was opened under another plan")
-        return run
+        bound = self.ledger.plan_of(check_run_name(run_id))
+        if bound is None and kind != "hello":
+            raise NotReserved(f"run {run_id} never began here; the aggregator must say hello first")
+        if bound not in (None, digest):
+            raise RunOfAnotherPlan(f"run {run_id} was begun under another plan; a new plan needs a new run")
+        known = self.runs.get(run_id)
+        plan = self._approved(kind, digest, envelope.options.get("plan_text"), known.plan if known else None)
+        return known or Run(self, run_id, plan)
+
+    def _approved(self, kind: str, digest: str, text: object, known: Plan | None) -> Plan:
+        """The plan of that digest, if a person approved it or the policy does now."""
+        if self.approvals.has(digest):
+            return known or self.approvals.get(digest)
+        if self.ledger.is_withdrawn(digest):
+            raise NotApproved(f"plan {digest} was withdrawn; only `fedsynth node approve PLAN` lets it run again.")
+        if known is None:
+            known = self.begun.get(digest) if self.begun.has(digest) else sent_plan(digest, text)
+        if kind != "finish":
+            check_automatic(self.policy, known)
+        return known
+
+    def _keep(self, run: Run, kind: str) -> None:
+        """Hold a run in memory, or let it go. One put aside is taken up from the volume, as after a restart."""
+        self.runs.pop(run.id, None)
+        if kind == "finish":
+            return
+        while len(self.runs) >= MOST_RUNS:
+            self.runs.pop(next(iter(self.runs)))
+        self.runs[run.id] = run
 
 
 class Run:
@@ -132,47 +144,67 @@ class Run:
     def _data(self) -> Records:
         return read_records(self.party.settings.source(self.party.home), self.plan.table)
 
+    def handle(self, kind: str, envelope: Envelope) -> Envelope:
+        if kind not in ("hello", "finish"):
+            self._require_open(kind)
+        match kind:
+            case "hello":
+                return self.hello(envelope)
+            case "keys":
+                return self.seal.keys(envelope)
+            case "ask":
+                return self.answer(envelope)
+            case "confirm":
+                return self.seal.confirm(envelope)
+            case "open":
+                return self.seal.open(envelope)
+            case "finish":
+                return self.finish()
+        raise ProtocolError(f"unknown kind of message '{kind}'")
+
+    def _require_open(self, kind: str) -> None:
+        if self.party.ledger.is_finished(self.id):
+            if kind == "keys":  # an aggregator that was killed before it published greets everybody, then finishes
+                return
+            raise RunFinished(f"run {self.id} has ended here and its answers are gone; start a new run.")
+        if not self.party.ledger.is_open(self.id):
+            raise NotReserved(f"run {self.id} was withdrawn; approve its plan and say hello again.")
+
     def check_policy(self) -> None:
         if (policy := self.party.policy) is not None:
             check_policy(policy, self.plan, self.name)
 
-    def _rows(self) -> Records:
-        """The party's rows, if they are as many as it wants to take part with."""
-        if (policy := self.party.policy) is not None:
-            check_rows(policy, len(self._data))
-        return self._data
-
     def hello(self, envelope: Envelope) -> Envelope:
-        """Say who we are, after making sure that we can see the run through: data fit, budget reserved."""
-        self._rows()
-        if not self.party.answers.is_finished(self.id):
-            self._check_approval()
+        """Say who we are, after making sure that we can see the run through: rows there, budget reserved."""
+        party, digest = self.party, self.plan.digest()
+        _ = self._data
+        if not party.ledger.is_finished(self.id):
+            automatic = party.policy is not None and party.policy.covers(self.plan)
             events = [event for inquiry in self.inquiries.values() for event in inquiry.whole_cost(self.name)]
-            self.party.ledger.reserve(self.id, self.plan.digest(), events)
+            party.ledger.reserve(self.id, digest, events, automatic=automatic)
+            if not (party.approvals.has(digest) or party.begun.has(digest)):
+                party.begun.approve(self.plan)
         return self.seal.hello(envelope)
-
-    def _check_approval(self) -> None:
-        """A person's approval is for one run; to spend again on the same plan, it is given again."""
-        automatic = self.party.policy is not None and self.party.policy.auto_approve
-        if not automatic and self.party.ledger.is_used_up(self.plan.digest(), self.id):
-            raise NotApproved(
-                f"plan '{self.plan.name}' was approved for a run that has ended here; `fedsynth node approve PLAN` "
-                "again lets it spend again."
-            )
 
     def answer(self, envelope: Envelope) -> Envelope:
         sequence = self.seal.sequence(envelope)
         ask = wire.unpack_ask(envelope)
         check_ask(self.plan, ask, sequence)
-        key = AnswerKey(self.id, sequence, wire.digest(wire.pack_ask(ask)))
+        key = AnswerKey(self.id, self.plan.digest(), sequence, wire.digest(wire.pack_ask(ask)))
         answer = self._stored_or_computed(key, ask)
+        self.party.ledger.answer(self.id, sequence, key.digest, digest_of(answer))
         return self.seal.seal(answer, ask, envelope)
 
     def _stored_or_computed(self, key: AnswerKey, ask: Ask) -> Answer:
         """The answer to this very ask: from the store if it was given before, else charged, computed and stored."""
         if (stored := self.party.answers.get(key)) is not None:
             return stored[0]
-        inquiry, rows = self.inquiries[str(ask.options["phase"])], self._rows()
+        if self.party.ledger.is_answered(self.id, key.sequence):
+            raise StoreDamaged(
+                f"run {self.id}, ask {key.sequence}: its answer may have left and is not stored any more. Another one "
+                "would carry new noise and cost nothing. Restore the volume as a whole, or start a new run."
+            )
+        inquiry, rows = self.inquiries[str(ask.options["phase"])], self._data
         events = inquiry.cost(ask, self.name)
         self.party.ledger.charge(self.id, self.plan.digest(), key.sequence, key.digest, events)
         local = self.party.answers.latest_local(self.id)
@@ -182,7 +214,7 @@ class Run:
 
     def finish(self) -> Envelope:
         """State what was spent, signed; give back what was reserved and not used; forget the answers."""
-        self.party.ledger.release(self.id)
+        self.party.ledger.finish(self.id)
         statement = Statement(
             party=self.name,
             run=self.id,
@@ -197,11 +229,11 @@ class Run:
             seeded=self.noise.seeded,
         )
         signed = self.seal.signed(statement.model_dump_json())
-        self.party.answers.finish(self.id)
+        self.party.answers.forget(self.id)
         return signed
 
 
-@lru_cache(maxsize=8)
+@cache  # a party that was let go of would still hold its ledger's lock
 def party_at(home: Path) -> Party:
     """The party that lives in a folder; one per process, so data and models are loaded once."""
     return Party(home)

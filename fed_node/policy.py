@@ -7,14 +7,19 @@ somebody to approve it, unless the policy itself says that nobody needs to.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field, StringConstraints, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from fed_node.book import Budget
 from synth.errors import InputError
 from synth.plan import Mode, Plan
 from synth.schema import Strict
+
+Noise: TypeAlias = Literal["local", "shared"]
+SchemaDigest: TypeAlias = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
 class Policy(Strict):
@@ -28,10 +33,21 @@ class Policy(Strict):
         gt=0, lt=1, description="Largest δ a plan may use; the total over all runs is computed at it too."
     )
     minimum_rows: int = Field(
-        100, ge=2, description="Fewest rows this party must hold to take part, as declared and in truth."
+        100, ge=2, description="Fewest rows the plan must declare for this party. The true number decides nothing."
     )
     minimum_parties: int = Field(
         2, ge=1, description="Fewest parties whose sum may be opened; with 1 the aggregator sees this party alone."
+    )
+    minimum_colluders: int = Field(
+        1,
+        ge=0,
+        description="Fewest parties that a plan with shared noise must assume to pool what they know with the "
+        "aggregator; the rest must bring the whole noise. Plans with local noise trust nobody anyway.",
+    )
+    noise: list[Noise] = Field(
+        ["local", "shared"],
+        min_length=1,
+        description="Whose noise protects this party's counts: its own alone (local), or shares of all (shared).",
     )
     synthesizers: list[str] | None = Field(None, description="Model families that may be used. Left out: every one.")
     columns: list[str] | None = Field(
@@ -49,9 +65,26 @@ class Policy(Strict):
         description="Whether plans without a proven ε are allowed (privacy 'none', profile 'faithful'). For public "
         "rows only.",
     )
-    auto_approve: bool = Field(
-        False, description="Whether a plan within these limits needs nobody's approval. Off: `fedsynth node approve`."
+    auto_approve: list[SchemaDigest] = Field(
+        [],
+        description="Digests of the schemas (`fedsynth schema check` prints them) whose plans, within these limits, "
+        "need nobody's approval. Empty: every plan waits for `fedsynth node approve`.",
     )
+
+    @field_validator("auto_approve", mode="before")
+    @classmethod
+    def _schemas_by_digest(cls, value: object) -> object:
+        if value is True:
+            raise PydanticCustomError(
+                "auto_approve_names_schemas",
+                "whoever writes the schema decides what is asked of the rows, so name the schemas you looked at: "
+                "auto_approve: [DIGEST], where `fedsynth schema check FILE` prints the digest",
+            )
+        return [] if value is False else value
+
+    def covers(self, plan: Plan) -> bool:
+        """Whether a plan needs nobody's approval as far as its schema goes."""
+        return plan.table.digest() in self.auto_approve
 
     @property
     def budget(self) -> Budget:
@@ -95,6 +128,13 @@ def _privacy(policy: Policy, plan: Plan) -> list[str]:
         if not policy.allow_unproven:
             found.append("it has no privacy at all, and this policy does not allow that (allow_unproven)")
         return found
+    if (noise := "shared" if plan.shares_noise else "local") not in policy.noise:
+        found.append(f"the noise in its counts is '{noise}'; allowed is {', '.join(policy.noise)}")
+    if plan.shares_noise and plan.secure_sum.colluders < policy.minimum_colluders:
+        found.append(
+            f"its noise protects while at most {plan.secure_sum.colluders} parties collude with the aggregator; this "
+            f"policy demands {policy.minimum_colluders}"
+        )
     epsilon, delta = plan.privacy.epsilon, plan.privacy.delta
     if epsilon > policy.maximum_epsilon_per_run:
         found.append(f"it spends ε = {epsilon:g}; one run may spend {policy.maximum_epsilon_per_run:g}")

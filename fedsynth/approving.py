@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
+from fed_node.book import Budget
 from fed_node.consent import DIGEST
-from fed_node.ledger import ROUNDING, LedgerView
+from fed_node.ledger import LedgerView
+from fed_node.lifetime import held, is_within
 from fed_node.settings import LEDGER, PartySettings, budget_of, policy_at
+from fed_node.tally import tally_of
 from fedsynth.documents import read_plan
 from synth.errors import BudgetError
 from synth.plan import Plan
-from synth.privacy.accounting import compose
+from synth.privacy.accounting import Spent
 from synth.privacy.events import Event
+
+FILTER = (
+    "Plans are chosen in view of earlier results, so several are added up by a Rényi filter, which is proven for that "
+    "and gives more than the tight ε of what was spent."
+)
 
 
 def whole_cost(plan: Plan, party: str) -> list[Event]:
@@ -28,39 +38,45 @@ def show_budget(console: Console, home: Path, plan: Plan, events: list[Event]) -
     if budget is None:
         console.print("No budget is stated here; the worker will not start without one.", style="yellow")
         return
-    before, held = _ledger(console, home, plan)
-    now = compose(before, budget.delta)
-    if held:
+    stated = f"Your budget: ε = {budget.epsilon:g} at δ = {budget.delta:g}, over all runs. "
+    standing = _standing(console, home, plan, events, budget)
+    if standing.set_aside:
         console.print(
-            f"Your budget: ε = {budget.epsilon:g} at δ = {budget.delta:g}, over all runs. This plan's cost is set "
-            f"aside already; spent and reserved, with it: {now.epsilon:.4g}."
+            f"{stated}This plan's cost is set aside already; spent and reserved, with it: {standing.now.epsilon:.4g}."
         )
         return
-    after = compose([*before, *events], budget.delta)
     console.print(
-        f"Your budget: ε = {budget.epsilon:g} at δ = {budget.delta:g}, over all runs. Spent and reserved so far: "
-        f"{now.epsilon:.4g}. With this plan: {after.epsilon:.4g}."
+        f"{stated}Spent and reserved so far: {standing.now.epsilon:.4g}. With this plan: {standing.then.epsilon:.4g}."
     )
-    if after.epsilon > budget.epsilon * (1 + ROUNDING):
+    if standing.then.method == "rdp-filter":
+        console.print(FILTER)
+    if not is_within(standing.then, budget):
         raise BudgetError(
-            f"this plan would bring the dataset from ε = {now.epsilon:.4g} to ε = {after.epsilon:.4g} at δ = "
-            f"{budget.delta:g}; the budget is {budget.epsilon:g}. Ask for a cheaper plan, withdraw one that still "
-            "holds a reservation (`fedsynth node ledger` lists them), or raise the budget in policy.yaml."
+            f"this plan would bring the dataset from ε = {standing.now.epsilon:.4g} to ε = "
+            f"{standing.then.epsilon:.4g} at δ = {budget.delta:g}; the budget is {budget.epsilon:g}. Ask for a cheaper "
+            "plan, withdraw one that still holds a reservation (`fedsynth node ledger` lists them), or raise the "
+            "budget in policy.yaml."
         )
 
 
-def _ledger(console: Console, home: Path, plan: Plan) -> tuple[list[Event], bool]:
-    """Everything spent and reserved so far, and whether this plan's cost is in it."""
+@dataclass(frozen=True)
+class _Standing:
+    """What is held against the budget now, and with the plan; whether the plan's cost is set aside already."""
+
+    now: Spent
+    then: Spent
+    set_aside: bool
+
+
+def _standing(console: Console, home: Path, plan: Plan, events: list[Event], budget: Budget) -> _Standing:
     if not (home / LEDGER).exists():
-        return [], False
-    view = LedgerView(home / LEDGER)
-    try:
-        if view.is_used_up(plan.digest(), run=""):
-            console.print("This plan was carried out here before. Approved again, it may spend again.", style="yellow")
-        held = any(each.plan_digest == plan.digest() for each in view.reservations())
-        return [*view.events(), *view.reserved()], held
-    finally:
-        view.close()
+        return _Standing(held([], budget), held([], budget, tally_of(events)), set_aside=False)
+    with closing(LedgerView(home / LEDGER)) as view:
+        digest = plan.digest()
+        if view.was_begun(digest):
+            console.print("A run of this plan began here before. Approved again, another may spend.", style="yellow")
+        waiting = any((each.plan_digest, each.run) == (digest, "") for each in view.reservations())
+        return _Standing(view.committed(), view.committed_with(digest, events, budget), waiting)
 
 
 def digest_to_withdraw(plan: str) -> str:

@@ -111,8 +111,8 @@ def approve(
     """Show in words what a PLAN would release and cost, hold it against policy, budget and your rows, and ask.
 
     Approval is by digest: a plan that is changed afterwards, by one letter, is another plan and is refused. It is for
-    one run, whose whole cost is set aside in the ledger at once, so that the run never ends half-way for lack of
-    budget; what it does not use is given back at its end. The worker may be running.
+    one run, the first that begins, whose whole cost is set aside in the ledger at once, so that the run never ends
+    half-way for lack of budget; what it does not use is given back at its end. The worker may be running.
 
     Exit codes: 0 approved, 1 you said no, 2 unreadable, 3 the budget is short, 4 the policy forbids it, 6 the volume
     fails or the worker that holds the ledger does not answer.
@@ -145,7 +145,7 @@ def withdraw(
     """Take the approval of a PLAN back: what is set aside for it is given back, and nothing more is answered.
 
     A run of it that is under way stops at its next question; what it was charged so far stays spent. Approved again,
-    such a run can be taken up where it stopped. Withdrawing what was never approved changes nothing.
+    such a run can be taken up where it stopped. A withdrawn plan is remembered: no policy approves it again by itself.
 
     Exit codes: 0 withdrawn, 2 unreadable, 6 the volume fails or the worker that holds the ledger does not answer.
     """

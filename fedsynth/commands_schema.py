@@ -72,6 +72,7 @@ def check(file: Annotated[Path, typer.Argument(help="A schema or a plan, YAML or
     else:
         plan = read_plan(file)
         typer.echo(f"plan '{plan.name}' for {len(plan.parties)} parties, digest {plan.digest()}")
+        typer.echo(f"its schema with {len(plan.table.released)} released columns, digest {plan.table.digest()}")
 
 
 @app.command()

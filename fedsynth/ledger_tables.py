@@ -16,8 +16,16 @@ MEANING = {
     "approve": "plan approved: its whole cost is set aside",
     "withdraw": "approval withdrawn: what was set aside is given back",
     "reserve": "run begins, with its whole cost set aside",
-    "charge": "ask answered",
-    "release": "run ends: what it did not use is given back",
+    "charge": "ask charged, before it is computed",
+    "answer": "its answer is stored and may leave",
+    "release": "run stopped: what it did not use is given back",
+    "finish": "run ends for good: what it did not use is given back",
+}
+METHOD = {
+    "pld": "composed tightly: it is one plan, fixed beforehand",
+    "rdp": "composed by Rényi differential privacy: it is one plan, fixed beforehand",
+    "rdp-filter": "by a Rényi filter: it holds however later plans were chosen",
+    "none": "without any guarantee",
 }
 
 
@@ -32,7 +40,7 @@ def _totals(ledger: LedgerView) -> Table:
     table.add_column(overflow="fold")
     table.add_row("budget", f"ε = {budget.epsilon:g} at δ = {budget.delta:g}" if budget else "none (simulation)")
     table.add_row("spent", f"{_epsilon(spent)} at δ = {spent.delta:g}")
-    table.add_row("spent and reserved", _epsilon(committed))
+    table.add_row("spent and reserved", f"{_epsilon(committed)}, {METHOD[committed.method]}")
     if budget:
         table.add_row("left", f"ε = {max(0.0, budget.epsilon - committed.epsilon):.4g} (ε of runs adds up to less)")
     for each in ledger.reservations():

@@ -20,7 +20,6 @@ from aggregator.exchange import GridExchange
 from aggregator.publish import Release
 from aggregator.watch import Watch
 from crypto.keys import Identity, IdentityKey
-from fed_node.consent import Approvals
 from fed_node.settings import PartySettings
 from fed_node.source import DataReport, check_data, read_records, read_table_as_text, source_of
 from fedsynth.documents import write_yaml
@@ -139,6 +138,8 @@ def load_unfinished(folders: Folders) -> tuple[Plan, int | None]:
 
 
 def _write_homes(plan: Plan, data: dict[str, Path], folders: Folders, seed: int | None) -> None:
+    from fed_node import administration  # to know the cost it loads the model family
+
     keys = {name: IdentityKey.generate() for name in data}
     for name, path in data.items():
         home = folders.party(name)
@@ -150,7 +151,7 @@ def _write_homes(plan: Plan, data: dict[str, Path], folders: Folders, seed: int 
         }
         write_durably(home / "party.yaml", write_yaml(settings).encode())
         write_durably(home / "identity.key", keys[name].to_pem())
-        Approvals(home / "approved").approve(plan)
+        administration.approve(home, plan)
     write_durably(folders.key, IdentityKey.generate().to_pem())
     state = {"plan": plan.model_dump(mode="json", by_alias=True), "seed": seed}
     write_durably(folders.plan, json.dumps(state, indent=2).encode())

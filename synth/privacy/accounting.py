@@ -34,7 +34,7 @@ from synth.privacy.skellam import skellam
 MAX_PARTIES = 1000  # whose shares of one count's noise the reserve below covers
 _SAMPLER_SHARE_OF_DELTA = 1e-3
 _LARGEST_PLD_EPSILON = 200.0
-_ORDERS = (*range(2, 65), 96, 128, 256, 512, 1024)  # whole Rényi orders: fast and stable at every noise level
+ORDERS = (*range(2, 65), 96, 128, 256, 512, 1024)  # whole Rényi orders: fast and stable at every noise level
 _NEGLIGIBLE = 1e-30  # probability moved to an infinite loss
 
 Units: TypeAlias = tuple[tuple[Event, int], ...]  # a release of one query or one step, and how often it happened
@@ -46,11 +46,12 @@ class Spent:
 
     epsilon: float
     delta: float
-    method: Literal["pld", "rdp", "none"]
+    method: Literal["pld", "rdp", "rdp-filter", "none"]  # "rdp-filter": over plans chosen adaptively, see `lifetime`
 
 
 def compose(events: Iterable[Event], delta: float, coarsening: float = 1) -> Spent:
-    """The total loss of all events together, adaptively chosen ones included.
+    """The total loss of all events together, whatever is asked of the rows in view of earlier answers. The events
+    themselves must be fixed beforehand, as a plan fixes them; over plans that were chosen later see `lifetime`.
 
     `coarsening` above 1 gives a faster, slightly larger bound (a wider grid of losses), for searches.
     """
@@ -83,17 +84,18 @@ def pld_epsilon(units: Units, delta: float, interval: float) -> float:
     return _charge_sampler(units, delta, lambda usable: float(total.get_epsilon_for_delta(usable)))
 
 
-def rdp_epsilon(units: Units, delta: float) -> float:
-    """ε by Rényi differential privacy."""
-    accountant = RdpAccountant(_ORDERS)
-    skellam_rdp = np.zeros(len(_ORDERS))
+def rdp_epsilon(units: Units, delta: float, orders: tuple[int, ...] = ORDERS) -> float:
+    """ε by Rényi differential privacy, at the best of these orders (each one of `ORDERS`)."""
+    accountant = RdpAccountant(orders)
+    skellam_rdp = np.zeros(len(orders))
+    places = [ORDERS.index(order) for order in orders]
     for unit, times in units:
         if isinstance(unit, CountNoise):
-            skellam_rdp += times * _skellam_rdp(unit.variance)
+            skellam_rdp += times * _skellam_rdp(unit.variance)[places]
         else:
             accountant.compose(_dp_event(unit), times)
     rdp = accountant.rdp + skellam_rdp
-    return _charge_sampler(units, delta, lambda usable: float(compute_epsilon(_ORDERS, rdp, usable)[0]))
+    return _charge_sampler(units, delta, lambda usable: float(compute_epsilon(orders, rdp, usable)[0]))
 
 
 def _loss_interval(epsilon: float) -> float:
@@ -197,7 +199,7 @@ def _skellam_rdp(variance: float) -> NDArray[np.float64]:
     """Exact Rényi divergences of one count, ∞ for orders whose sum is not settled inside the table."""
     upper, lower = (np.log(masses) for masses in _neighbouring_masses(variance))
     divergences = []
-    for order in _ORDERS:
+    for order in ORDERS:
         terms = order * upper + (1 - order) * lower
         peak = terms.max()
         if max(terms[0], terms[-1]) > peak - 50:

@@ -86,6 +86,7 @@ def test_a_gpu_takes_the_image_with_cuda() -> None:
         ("aggregator.ca=", "aggregator.ca is required"),
         ("data.source=null", "data.source is required"),
         ("policy.maximum_epsilon_per_run=0", "maximum_epsilon_per_run"),
+        ("policy.auto_approve=true", "name the schemas, [DIGEST]"),
     ],
 )
 def test_what_is_missing_is_told(setting: str, told: str) -> None:

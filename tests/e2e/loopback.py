@@ -19,7 +19,7 @@ import yaml
 
 from aggregator.control import Control
 from crypto.keys import IdentityKey
-from fed_node.consent import Approvals
+from fed_node import administration
 from fedsynth.provision.authority import new_authority, server_certificate
 from fedsynth.provision.party_keys import new_keys
 from synth.plan import Plan
@@ -133,7 +133,7 @@ class Deployment:
         (home / "policy.yaml").write_text(yaml.safe_dump(self.policy))
         (home / "identity.key").write_bytes(self.keys[name].identity)
         (home / "node.key").write_bytes(self.keys[name].node_key)
-        Approvals(home / "approved").approve(self.plan)
+        administration.approve(home, self.plan)
 
     def start_party(self, name: str) -> None:
         self.start_worker(name)

@@ -125,10 +125,10 @@ def test_a_missing_approval_is_told_to_the_operator(federation: Federation) -> N
 
 def test_an_upgrade_keeps_the_ledger_and_a_stricter_policy_is_told_to_the_operator(federation: Federation) -> None:
     before = federation.ledger("party-3")
-    strict = POLICY | {"maximum_epsilon_per_run": 1.0, "auto_approve": True}
+    plan = plan_of({"name": "marginals"}, name="too-much")  # ε = 3
+    strict = POLICY | {"maximum_epsilon_per_run": 1.0, "auto_approve": [plan.table.digest()]}
     federation.install_party("party-3", _rows("party-3"), policy=strict)
     assert federation.ledger("party-3") == before
-    plan = plan_of({"name": "marginals"}, name="too-much")  # ε = 3
     federation.approve(plan, PARTIES[:2])
     federation.wait_until_connected(set(PARTIES))
     told = federation.run(plan, "--wait")

@@ -29,6 +29,8 @@ BOUNDARIES = (
     "during compute",
     "after compute",
     "after store",
+    "before note",
+    "after note",
     "before seal",
     "before send",
     "half sent",
@@ -58,6 +60,7 @@ def serve_mortally(home: Path, socket: Path, boundary: str, crossings: int) -> N
         for owner, name, before, after in (
             (Ledger, "charge", "before charge", "after charge"),
             (AnswerStore, "put", "after compute", "after store"),
+            (Ledger, "answer", "before note", "after note"),
             (Seal, "seal", "before seal", "before send"),
         ):
             setattr(owner, name, _between(fate, before, after, getattr(owner, name)))

@@ -26,7 +26,7 @@ from synth import programme
 from synth.errors import BudgetError, InputError, Refusal
 from synth.interface import Ask
 from synth.plan import Plan
-from synth.privacy.accounting import compose
+from synth.privacy.lifetime import compose_adaptively
 from synth.wire import Envelope
 from tests.fed_node.two_parties import RUN, CheapTraining, World, make_homes, run_all, small_plan
 
@@ -47,10 +47,9 @@ def plan() -> Plan:
 
 @pytest.fixture
 def homes(tmp_path: Path, plan: Plan) -> dict[str, Path]:
-    homes = make_homes(tmp_path, plan)
+    homes = make_homes(tmp_path, plan, approved=False)
     for home in homes.values():
         (home / "policy.yaml").write_text(POLICY)
-        (home / "approved" / f"{plan.digest()}.json").unlink()
     return homes
 
 
@@ -66,7 +65,7 @@ def cheap_plan(rounds: int) -> Plan:
 def between(one: Plan, both: list[Plan]) -> float:
     """A lifetime ε that pays for one plan and not for all."""
     costs = [[e for plan in plans for e in programme.whole_cost(plan, "party-1")] for plans in ([one], both)]
-    less, more = (compose(events, 1e-5).epsilon for events in costs)
+    less, more = (compose_adaptively(events, 1e-5).epsilon for events in costs)
     assert 0.1 < less < more
     return (less + more) / 2
 
@@ -85,7 +84,7 @@ def test_an_approval_is_for_one_run_and_pays_for_it(homes: dict[str, Path], plan
     world = World({name: party.handle for name, party in parties.items()})
     run_all(plan, world)
     charges = plan.family.asks + 1
-    assert kinds(home) == ["open", "approve", "reserve", *["charge"] * charges, "release"]
+    assert kinds(home) == ["open", "approve", "reserve", *["charge", "answer"] * charges, "finish"]
     with pytest.raises(NotApproved, match="approve PLAN` again"):
         parties["party-1"].handle("hello", hello(plan, "run-2"))
     parties["party-1"].handle("hello", hello(plan, RUN))  # an aggregator that was killed before it published

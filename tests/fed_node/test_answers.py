@@ -1,6 +1,7 @@
 """A stored answer comes back as it was, exactly once per ask, or is refused."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from fed_node.answers import AnswerKey, AnswerStore
-from fed_node.errors import AskChanged, RunFinished, StoreDamaged
+from fed_node.errors import AskChanged, RunOfAnotherPlan, StoreDamaged
 from synth.errors import OutputError, ProtocolError
 from synth.interface import Answer
 
-KEY = AnswerKey("run-1", 3, "d" * 64)
+PLAN = "p" * 64
+KEY = AnswerKey("run-1", PLAN, 3, "d" * 64)
 ANSWER = Answer(
     {"file": np.arange(6, dtype=np.int64).reshape(2, 3), "weights/a b": np.array([0.5, -0.0], dtype=np.float32)}, 0.25
 )
@@ -62,7 +64,7 @@ def test_any_arrays_come_back_bit_for_bit(
     tmp_path: Path, arrays: dict[str, np.ndarray], weight: float, sequence: int
 ) -> None:
     store = AnswerStore(Path(tempfile.mkdtemp(dir=tmp_path)))
-    key = AnswerKey("r", sequence, "x")
+    key = AnswerKey("r", PLAN, sequence, "x")
     store.put(key, Answer(arrays, weight), arrays)
     found = store.get(key)
     assert found is not None
@@ -83,7 +85,7 @@ def test_the_first_answer_stays(tmp_path: Path) -> None:
 def test_the_same_number_with_another_ask_is_refused(tmp_path: Path) -> None:
     store = AnswerStore(tmp_path)
     store.put(KEY, ANSWER, LOCAL)
-    other = AnswerKey("run-1", 3, "e" * 64)
+    other = AnswerKey("run-1", PLAN, 3, "e" * 64)
     with pytest.raises(AskChanged, match="ask 3"):
         store.get(other)
     with pytest.raises(AskChanged):
@@ -93,37 +95,44 @@ def test_the_same_number_with_another_ask_is_refused(tmp_path: Path) -> None:
 def test_only_the_latest_local_arrays_are_kept_and_all_answers(tmp_path: Path) -> None:
     store = AnswerStore(tmp_path)
     for sequence in range(12):
-        store.put(AnswerKey("r", sequence, "x"), ANSWER, {"n": np.array(sequence)})
+        store.put(AnswerKey("r", PLAN, sequence, "x"), ANSWER, {"n": np.array(sequence)})
     assert store.latest_local("r")["n"] == 11
     assert len(list((tmp_path / "r").glob("*.local"))) == 1
-    early = store.get(AnswerKey("r", 2, "x"))
+    early = store.get(AnswerKey("r", PLAN, 2, "x"))
     assert early is not None
     assert early[1] == {}
 
 
-def test_a_finished_run_gets_no_second_answer_with_new_noise(tmp_path: Path) -> None:
+def test_the_answers_of_a_run_that_ended_are_forgotten(tmp_path: Path) -> None:
     store = AnswerStore(tmp_path)
     store.put(KEY, ANSWER, LOCAL)
-    store.finish("run-1")
-    store.finish("run-1")
+    store.forget("run-1")
+    store.forget("run-1")
     assert not (tmp_path / "run-1").exists()
-    again = AnswerStore(tmp_path)
-    assert again.is_finished("run-1")
-    assert not again.is_finished("run-2")
-    with pytest.raises(RunFinished):
-        again.get(KEY)
-    with pytest.raises(RunFinished):
-        again.put(KEY, ANSWER, LOCAL)
+    assert (store.get(KEY), store.latest_local("run-1")) == (None, {})
+
+
+def test_runs_that_the_version_before_ended_are_still_known(tmp_path: Path) -> None:
+    assert AnswerStore(tmp_path / "none").ended_before() == []
+    (tmp_path / ".finished-run-1").touch()
+    assert AnswerStore(tmp_path).ended_before() == ["run-1"]
+
+
+def test_an_answer_belongs_to_one_plan(tmp_path: Path) -> None:
+    store = AnswerStore(tmp_path)
+    store.put(KEY, ANSWER, LOCAL)
+    with pytest.raises(RunOfAnotherPlan):
+        store.get(replace(KEY, plan="q" * 64))
 
 
 def test_killed_between_local_and_answer_means_unanswered(tmp_path: Path) -> None:
     store = AnswerStore(tmp_path)
-    store.put(AnswerKey("r", 0, "x"), ANSWER, {"n": np.array(0)})
-    store.put(AnswerKey("r", 1, "x"), ANSWER, {"n": np.array(1)})
+    store.put(AnswerKey("r", PLAN, 0, "x"), ANSWER, {"n": np.array(0)})
+    store.put(AnswerKey("r", PLAN, 1, "x"), ANSWER, {"n": np.array(1)})
     (tmp_path / "r" / "000001.answer").rename(tmp_path / "held")  # as if killed just before the answer was moved
     (tmp_path / "r" / "000000.local").write_bytes((tmp_path / "r" / "000001.local").read_bytes())
-    assert store.get(AnswerKey("r", 1, "x")) is None
-    store.put(AnswerKey("r", 1, "x"), ANSWER, {"n": np.array(7)})
+    assert store.get(AnswerKey("r", PLAN, 1, "x")) is None
+    store.put(AnswerKey("r", PLAN, 1, "x"), ANSWER, {"n": np.array(7)})
     assert store.latest_local("r")["n"] == 7
 
 
@@ -163,6 +172,6 @@ def test_a_volume_that_takes_no_file_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("run", ["", "..", "../up", "a/b", ".hidden", "x" * 200, "a\n"])
 def test_a_run_cannot_name_another_folder(tmp_path: Path, run: str) -> None:
     with pytest.raises(ProtocolError):
-        AnswerKey(run, 0, "x")
+        AnswerKey(run, PLAN, 0, "x")
     with pytest.raises(ProtocolError):
-        AnswerStore(tmp_path).finish(run)
+        AnswerStore(tmp_path).forget(run)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fed_node.consent import Approvals, approve_by_policy, check_ask, check_policy
+from fed_node.consent import Approvals, check_ask, check_automatic, check_policy
 from fed_node.description import describe
 from fed_node.errors import AskOutsidePlan, NotApproved, PolicyRefused, StoreDamaged
 from fed_node.policy import Policy, violations
@@ -48,6 +48,10 @@ def test_a_plan_within_all_limits() -> None:
         ({"statistics_modes": ["masked"]}, {}, "counts 'ckks'"),
         ({"update_modes": ["ckks"]}, {}, "updates 'masked'"),
         ({"maximum_rounds": 11}, {}, "12 rounds"),
+        ({"minimum_colluders": 2}, {}, "at most 1 parties collude"),
+        ({}, {"secure_sum": {"colluders": 0}}, "at most 0 parties collude"),
+        ({"noise": ["local"]}, {}, "noise in its counts is 'shared'"),
+        ({"noise": ["shared"]}, {"privacy": {"epsilon": 2.0, "delta": 1e-6, "noise": "local"}}, "is 'local'"),
         ({}, {"privacy": "none"}, "no privacy at all"),
         ({}, {"profile": "faithful"}, "'faithful'"),
         (
@@ -70,6 +74,11 @@ def test_each_limit_is_named(limits: dict[str, Any], changes: dict[str, Any], sa
 
 def test_a_party_that_is_not_in_the_plan() -> None:
     assert "does not name this party" in violations(policy_with(), plan_with(), "east")[0]
+
+
+def test_who_trusts_nobody_needs_no_colluders() -> None:
+    local = {"privacy": {"epsilon": 2.0, "delta": 1e-6, "noise": "local"}, "secure_sum": {"colluders": 0}}
+    assert violations(policy_with(noise=["local"], minimum_colluders=2), plan_with(**local), "north") == []
 
 
 def test_public_rows_may_be_used_without_proof() -> None:
@@ -126,17 +135,30 @@ def test_an_altered_approval_is_refused(tmp_path: Path) -> None:
             approvals.get(digest)
 
 
-def test_nobody_approves_by_accident(tmp_path: Path) -> None:
-    approvals = Approvals(tmp_path)
-    with pytest.raises(NotApproved, match="waits for approval"):
-        approve_by_policy(policy_with(), approvals, plan_with(), "north")
-    with pytest.raises(PolicyRefused):
-        approve_by_policy(
-            policy_with(auto_approve=True), approvals, plan_with(privacy={"epsilon": 3, "delta": 1e-6}), "north"
-        )
-    assert approvals.digests() == []
-    digest = approve_by_policy(policy_with(auto_approve=True), approvals, plan_with(), "north")
-    assert approvals.get(digest) == plan_with()
+def test_nobody_approves_by_accident() -> None:
+    plan = plan_with()
+    for policy in (None, policy_with(), policy_with(auto_approve=False), policy_with(auto_approve=["0" * 64])):
+        with pytest.raises(NotApproved, match="waits for approval"):
+            check_automatic(policy, plan)
+    check_automatic(policy_with(auto_approve=[plan.table.digest()]), plan)
+
+
+def test_an_approving_policy_names_the_schemas_it_covers(tmp_path: Path) -> None:
+    """Whoever writes the schema asks the question: a bound of the aggregator's choice is one."""
+    policy = policy_with(auto_approve=[plan_with().table.digest()])
+    columns = {"age": {"kind": "integer", "min": 0, "max": 89}}
+    with pytest.raises(NotApproved):
+        check_automatic(policy, plan_with(schema={"columns": columns}))
+    path, limits = tmp_path / "policy.yaml", "".join(f"{key}: {value}\n" for key, value in LIMITS.items())
+    for value in ("true", "[true]", "['abc']", f"['{'A' * 64}']"):
+        path.write_text(limits + f"auto_approve: {value}\n")
+        with pytest.raises(InputError, match="auto_approve"):
+            Policy.load(path)
+    path.write_text(limits + "auto_approve: true\n")
+    with pytest.raises(InputError, match=r"auto_approve: \[DIGEST\], where `fedsynth schema check FILE` prints"):
+        Policy.load(path)
+    path.write_text(limits + "auto_approve: false\n")
+    assert Policy.load(path).auto_approve == []
 
 
 def test_the_asks_of_a_plan_are_accepted_in_order() -> None:

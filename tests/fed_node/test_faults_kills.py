@@ -158,7 +158,7 @@ def test_a_worker_killed_at_every_boundary_loses_and_repeats_nothing(folder: Pat
     stated = events_of(outcome.statements["party-1"])
     assert stated == events_of(expected.statements["party-1"])
     ledger = LedgerView(homes["party-1"] / "ledger.sqlite")
-    assert ledger.verify() == 2 + 1 + ROUNDS + 1  # open, reserve, one charge for each ask, release
+    assert ledger.verify() == 3 + 2 * (1 + ROUNDS) + 1  # open, approve, reserve; charge and answer for each ask; finish
     assert ledger.committed().epsilon >= compose(stated, ledger.spent().delta).epsilon
     ledger.close()
 

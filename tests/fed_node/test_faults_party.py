@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import resource
 import signal
@@ -175,7 +176,7 @@ def test_rows_that_vanish_stop_the_party_before_anything_is_charged(tmp_path: Pa
     party = Party(home)
     with pytest.raises(InputError, match="does not exist"):
         party.handle("hello", Envelope({}, {"run": RUN, "plan": plan.digest(), "epoch": 0}))
-    assert [entry.kind for entry in party.ledger.history()] == ["open"]
+    assert [entry.kind for entry in party.ledger.history()] == ["open", "approve"]
     party.ledger.close()
 
 
@@ -247,15 +248,16 @@ def test_an_approved_plan_still_has_to_keep_the_policy(tmp_path: Path) -> None:
     party.ledger.close()
 
 
-def test_the_policy_counts_the_rows_that_are_really_there(tmp_path: Path) -> None:
+def test_the_policy_counts_the_rows_that_the_plan_declares_and_never_the_true_ones(tmp_path: Path) -> None:
+    """The true number is data: a refusal at one row fewer would tell it exactly, and cost nothing."""
     plan = small_plan(rounds=5)
     party = party_with(tmp_path, POLICY, plan)
     rows = (party.home / "rows.csv").read_text().splitlines()
     assert len(rows) == ROWS + 1
-    party.handle("hello", hello(plan))
     (party.home / "rows.csv").write_text("\n".join(rows[:40]))
-    party.runs.clear()
-    with pytest.raises(PolicyRefused, match="fewer than the 50 rows"):
+    party.handle("hello", hello(plan))
+    (party.home / "policy.yaml").write_text(POLICY.replace("rows: 50", f"rows: {ROWS + 1}"))
+    with pytest.raises(PolicyRefused, match="declares 60 rows"):
         party.handle("hello", hello(plan))
     party.ledger.close()
 
@@ -270,20 +272,63 @@ def test_the_policys_total_is_the_ledgers_budget_and_is_stated_once(tmp_path: Pa
         party_with(tmp_path / "both", POLICY, plan, budget={"epsilon": 3, "delta": 1e-6})
 
 
-def test_a_plan_nobody_approved_is_taken_only_by_an_auto_approving_policy(tmp_path: Path) -> None:
+def test_a_plan_nobody_approved_is_taken_only_by_a_policy_that_names_its_schema(tmp_path: Path) -> None:
     plan, other = small_plan(rounds=5), small_plan(rounds=4)
     text = other.model_dump_json(by_alias=True)
-    party = party_with(tmp_path / "careful", POLICY, plan)
-    with pytest.raises(NotApproved):
-        party.handle("hello", hello(other, plan_text=text))
-    party.ledger.close()
-    party = party_with(tmp_path / "easy", POLICY + "auto_approve: true\n", plan)
-    for nonsense in ("", "{}", "[" * 10_000, plan.model_dump_json(by_alias=True)):
+    for name, policy in (("careful", POLICY), ("elsewhere", POLICY + f"auto_approve: ['{'0' * 64}']\n")):
+        party = party_with(tmp_path / name, policy, plan)
+        with pytest.raises(NotApproved):
+            party.handle("hello", hello(other, plan_text=text))
+        party.ledger.close()
+    party = party_with(tmp_path / "easy", automatic(plan), plan)
+    for nonsense in ("", "{}", "[" * 10_000, " " * 10**6 + text, plan.model_dump_json(by_alias=True)):
         with pytest.raises(NotApproved):
             party.handle("hello", hello(other, plan_text=nonsense))
-    party.handle("hello", hello(other, plan_text=text))
-    assert party.approvals.get(other.digest()) == other
     costly = small_plan(rounds=4, privacy={"epsilon": 6.0, "delta": 1e-5})
     with pytest.raises(PolicyRefused):
-        party.handle("hello", hello(costly, run="run-2", plan_text=costly.model_dump_json(by_alias=True)))
+        party.handle("hello", hello(costly, plan_text=costly.model_dump_json(by_alias=True)))
+    assert (party.runs, party.begun.digests()) == ({}, [])  # what is refused leaves nothing behind
+    party.handle("hello", hello(other, plan_text=text))
+    assert party.approvals.digests() == [plan.digest()]
+    party.ledger.close()
+
+
+def automatic(plan: Plan) -> str:
+    return POLICY + f"auto_approve: ['{plan.table.digest()}']\n"
+
+
+def test_what_a_policy_approved_ends_with_the_policy_and_with_a_withdrawal(tmp_path: Path) -> None:
+    plan = small_plan(rounds=5)
+    sent = hello(plan, plan_text=plan.model_dump_json(by_alias=True))
+    party = party_with(tmp_path, automatic(plan), plan, approved=False)
+    party.handle("hello", sent)
+    party.runs.clear()
+    party.handle("hello", hello(plan))  # after a restart the party still knows the plan of a run that began
+    (party.home / "policy.yaml").write_text(POLICY)
+    for _ in range(2):
+        with pytest.raises(NotApproved):
+            party.handle("hello", sent)
+        party.runs.clear()
+    (party.home / "policy.yaml").write_text(automatic(plan))
+    party.handle("hello", sent)
+    party.withdraw(plan.digest())
+    for kind in ("hello", "keys", "finish"):
+        for message in (sent, hello(plan, run="run-2", plan_text=sent.options["plan_text"])):
+            with pytest.raises(ProtocolError):
+                party.handle(kind, message)
+    party.approve(plan)
+    party.handle("hello", sent)
+    party.ledger.close()
+
+
+def test_under_an_approving_policy_runs_are_limited_by_the_budget_alone(tmp_path: Path) -> None:
+    plan = small_plan(rounds=5)
+    party = party_with(tmp_path, automatic(plan).replace("in_total: 10", "in_total: 3.01"), plan, approved=False)
+    sent, replies = plan.model_dump_json(by_alias=True), []
+    for number in range(9):
+        message = hello(plan, run=f"run-{number}", plan_text=sent)
+        replies.append(attempt("hello", functools.partial(party.handle, "hello", message)))
+    refused = [reply.code for reply in replies if isinstance(reply, Refused)]
+    assert 1 <= len(refused) < 9
+    assert set(refused) == {"budget-exceeded"}
     party.ledger.close()

@@ -7,11 +7,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fed_node.errors import AskChanged, NotApproved, NotReserved, StoreInUse
+from fed_node.errors import (
+    AskChanged,
+    NotApproved,
+    NotReserved,
+    RunFinished,
+    RunOfAnotherPlan,
+    StoreDamaged,
+    StoreInUse,
+)
 from fed_node.ledger import Budget, Ledger, LedgerView
 from synth.errors import BudgetError, InputError
 from synth.privacy.accounting import compose
 from synth.privacy.events import CountNoise, Event, SampledGaussian, Unaccounted
+from synth.privacy.lifetime import compose_adaptively
 
 DELTA = 1e-6
 BUDGET = Budget(epsilon=8.0, delta=DELTA)
@@ -31,7 +40,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_run_from_reservation_to_release(path: Path) -> None:
     ledger = Ledger(path, "patients", BUDGET)
-    reserved = ledger.reserve("r1", PLAN, [COUNTS, TRAINING])
+    reserved = ledger.reserve("r1", PLAN, [COUNTS, TRAINING], automatic=True)
     assert reserved.cumulative.epsilon == compose([COUNTS, TRAINING], DELTA).epsilon
     assert ledger.spent().epsilon == 0
     ledger.charge("r1", PLAN, 0, "a", [COUNTS])
@@ -48,7 +57,7 @@ def test_a_run_from_reservation_to_release(path: Path) -> None:
 
 def test_nothing_is_forgotten_by_a_restart(path: Path) -> None:
     ledger = Ledger(path, "patients", BUDGET)
-    ledger.reserve("r1", PLAN, [COUNTS, TRAINING])
+    ledger.reserve("r1", PLAN, [COUNTS, TRAINING], automatic=True)
     ledger.charge("r1", PLAN, 0, "a", [COUNTS])
     before, head = ledger.history(), ledger.head
     ledger.close()
@@ -60,7 +69,9 @@ def test_nothing_is_forgotten_by_a_restart(path: Path) -> None:
 
 def test_the_same_ask_is_charged_once(path: Path) -> None:
     ledger = Ledger(path, "patients", BUDGET)
-    assert ledger.reserve("r1", PLAN, [TRAINING]) == ledger.reserve("r1", PLAN, [TRAINING])
+    assert ledger.reserve("r1", PLAN, [TRAINING], automatic=True) == ledger.reserve(
+        "r1", PLAN, [TRAINING], automatic=True
+    )
     first = ledger.charge("r1", PLAN, 0, "a", [steps(60)])
     assert ledger.charge("r1", PLAN, 0, "a", [steps(60)]) == first
     assert ledger.release("r1") == ledger.release("r1")
@@ -71,14 +82,16 @@ def test_the_same_ask_is_charged_once(path: Path) -> None:
 
 def test_another_ask_under_the_same_number_is_refused(path: Path) -> None:
     ledger = Ledger(path, "patients", BUDGET)
-    ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.reserve("r1", PLAN, [TRAINING], automatic=True)
     ledger.charge("r1", PLAN, 0, "a", [steps(1)])
     with pytest.raises(AskChanged, match="ask 0"):
         ledger.charge("r1", PLAN, 0, "b", [steps(1)])
-    with pytest.raises(AskChanged, match="another plan"):
+    with pytest.raises(RunOfAnotherPlan, match="another plan"):
         ledger.charge("r1", "q" * 64, 1, "b", [steps(1)])
-    with pytest.raises(AskChanged, match="another plan"):
-        ledger.reserve("r1", PLAN, [steps(3)])
+    with pytest.raises(RunOfAnotherPlan, match="another plan"):
+        ledger.reserve("r1", "q" * 64, [TRAINING], automatic=True)
+    with pytest.raises(AskChanged, match="another cost"):
+        ledger.reserve("r1", PLAN, [steps(3)], automatic=True)
     assert ledger.events() == [steps(1)]
 
 
@@ -95,7 +108,7 @@ def test_another_ask_under_the_same_number_is_refused(path: Path) -> None:
 )
 def test_a_charge_beyond_the_reservation_is_refused(path: Path, cost: list[Event]) -> None:
     ledger = Ledger(path, "patients", BUDGET)
-    ledger.reserve("r1", PLAN, [COUNTS, TRAINING])
+    ledger.reserve("r1", PLAN, [COUNTS, TRAINING], automatic=True)
     with pytest.raises(BudgetError, match="reservation"):
         ledger.charge("r1", PLAN, 0, "a", cost)
     assert ledger.events() == []
@@ -107,40 +120,39 @@ def test_charges_need_a_reservation(path: Path) -> None:
         ledger.charge("r1", PLAN, 0, "a", [])
     with pytest.raises(NotReserved):
         ledger.release("r1")
-    ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.reserve("r1", PLAN, [TRAINING], automatic=True)
     ledger.release("r1")
     with pytest.raises(NotReserved, match="ended"):
         ledger.charge("r1", PLAN, 0, "a", [steps(1)])
 
 
 def test_the_budget_holds_over_all_runs_and_reservations(path: Path) -> None:
-    alone = compose([TRAINING], DELTA).epsilon
-    both = compose([TRAINING, TRAINING], DELTA).epsilon
+    alone, both = (compose_adaptively([TRAINING] * runs, DELTA).epsilon for runs in (1, 2))
     ledger = Ledger(path, "patients", Budget((alone + both) / 2, DELTA))
-    ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.reserve("r1", PLAN, [TRAINING], automatic=True)
     with pytest.raises(BudgetError, match=r"budget is"):
-        ledger.reserve("r2", PLAN, [TRAINING])
+        ledger.reserve("r2", PLAN, [TRAINING], automatic=True)
     ledger.charge("r1", PLAN, 0, "a", [steps(10)])
     ledger.release("r1")  # 90 steps are free again
-    ledger.reserve("r2", PLAN, [steps(90)])
+    ledger.reserve("r2", PLAN, [steps(90)], automatic=True)
     with pytest.raises(BudgetError):
-        ledger.reserve("r1", PLAN, [TRAINING])
+        ledger.reserve("r1", PLAN, [TRAINING], automatic=True)
     ledger.release("r2")
-    ledger.reserve("r1", PLAN, [TRAINING])  # taken up again: the 10 steps it spent are part of its 100
+    ledger.reserve("r1", PLAN, [TRAINING], automatic=True)  # taken up again: the 10 steps it spent are part of its 100
     assert ledger.reserved() == [steps(90)]
 
 
 def test_a_budget_that_is_exactly_enough_is_enough(path: Path) -> None:
     ledger = Ledger(path, "patients", Budget(compose([COUNTS, TRAINING], DELTA).epsilon, DELTA))
-    ledger.reserve("r1", PLAN, [TRAINING, COUNTS])
+    ledger.reserve("r1", PLAN, [TRAINING, COUNTS], automatic=True)
 
 
 def test_no_guarantee_needs_no_budget(path: Path, tmp_path: Path) -> None:
     leak = Unaccounted("exact category counts")
     with pytest.raises(BudgetError, match="exact category counts"):
-        Ledger(path, "patients", BUDGET).reserve("r1", PLAN, [leak])
+        Ledger(path, "patients", BUDGET).reserve("r1", PLAN, [leak], automatic=True)
     free = Ledger(tmp_path / "public.sqlite", "adult", None)
-    free.reserve("r1", PLAN, [leak])
+    free.reserve("r1", PLAN, [leak], automatic=True)
     assert free.charge("r1", PLAN, 0, "a", [leak]).cumulative.epsilon == float("inf")
     assert free.spent().epsilon == float("inf")
     assert json.loads(free.to_json())["spent"]["epsilon"] == "unbounded"
@@ -167,7 +179,7 @@ def test_one_writer_many_readers(path: Path) -> None:
     with pytest.raises(InputError, match="no ledger"):
         LedgerView(path)
     ledger = Ledger(path, "patients", BUDGET)
-    ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.reserve("r1", PLAN, [TRAINING], automatic=True)
     with pytest.raises(StoreInUse, match="one writer"):
         Ledger(path, "patients", BUDGET)
     view = LedgerView(path)
@@ -180,7 +192,7 @@ def test_one_writer_many_readers(path: Path) -> None:
 
 def test_the_export_holds_everything_an_auditor_composes(path: Path) -> None:
     ledger = Ledger(path, "patients", BUDGET)
-    ledger.reserve("r1", PLAN, [COUNTS, TRAINING])
+    ledger.reserve("r1", PLAN, [COUNTS, TRAINING], automatic=True)
     ledger.charge("r1", PLAN, 0, "a", [COUNTS])
     export = json.loads(ledger.to_json())
     assert export["budget"] == {"epsilon": 8.0, "delta": DELTA}
@@ -193,7 +205,7 @@ def test_the_export_holds_everything_an_auditor_composes(path: Path) -> None:
 
 def test_time_decides_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger(path, "patients", BUDGET)
-    ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.reserve("r1", PLAN, [TRAINING], automatic=True)
     monkeypatch.setattr("fed_node.ledger.utc_now", lambda: "1970-01-01T00:00:00+00:00")
     ledger.charge("r1", PLAN, 0, "a", [steps(1)])
     monkeypatch.setattr("fed_node.ledger.utc_now", lambda: "2999-01-01T00:00:00+00:00")
@@ -228,7 +240,7 @@ def test_recorded_is_never_less_than_spent_nor_more_than_the_budget(
     for action, run, sequence, count in actions:
         try:
             if action == "reserve":
-                ledger.reserve(run, PLAN, [steps(70)])
+                ledger.reserve(run, PLAN, [steps(70)], automatic=True)
             elif action == "charge":
                 ledger.charge(run, PLAN, sequence, "a", [steps(count)])
                 charged.setdefault((run, sequence), count)
@@ -256,10 +268,9 @@ def test_an_approval_sets_the_whole_cost_aside_and_its_run_takes_it_over(path: P
     assert approved == ledger.approve(PLAN, [COUNTS, TRAINING])
     assert [(each.plan_digest, each.run) for each in ledger.reservations()] == [(PLAN, "")]
     assert ledger.committed() == compose([COUNTS, TRAINING], DELTA)
-    reserved = ledger.reserve("r1", PLAN, [COUNTS, TRAINING])
+    reserved = ledger.reserve("r1", PLAN, [COUNTS, TRAINING], automatic=True)
     assert reserved.cumulative == approved.cumulative  # taken over, not reserved beside it
     assert [(each.plan_digest, each.run) for each in ledger.reservations()] == [(PLAN, "r1")]
-    assert ledger.approve(PLAN, [COUNTS, TRAINING]) == reserved  # a run holds it already
     ledger.charge("r1", PLAN, 0, "a", [steps(30)])
     ledger.release("r1")
     assert ledger.reserved() == []
@@ -272,13 +283,13 @@ def test_an_approval_sets_the_whole_cost_aside_and_its_run_takes_it_over(path: P
 
 
 def test_approvals_hold_the_budget_against_each_other_and_give_it_back(path: Path) -> None:
-    alone, both = compose([TRAINING], DELTA).epsilon, compose([TRAINING] * 2, DELTA).epsilon
+    alone, both = (compose_adaptively([TRAINING] * plans, DELTA).epsilon for plans in (1, 2))
     ledger = Ledger(path, "patients", Budget((alone + both) / 2, DELTA))
     ledger.approve(PLAN, [TRAINING])
     with pytest.raises(BudgetError, match=rf"ε = {both:.4g} .*budget is {(alone + both) / 2:g}"):
         ledger.approve("q" * 64, [TRAINING])
     with pytest.raises(BudgetError):
-        ledger.reserve("other", "q" * 64, [TRAINING])
+        ledger.reserve("other", "q" * 64, [TRAINING], automatic=True)
     (withdrawn,) = ledger.withdraw(PLAN)
     assert (withdrawn.kind, withdrawn.cumulative.epsilon) == ("withdraw", 0)
     assert ledger.withdraw(PLAN) == []
@@ -288,34 +299,62 @@ def test_approvals_hold_the_budget_against_each_other_and_give_it_back(path: Pat
 def test_withdrawing_ends_a_run_that_is_under_way_and_keeps_what_it_spent(path: Path) -> None:
     ledger = Ledger(path, "patients", BUDGET)
     ledger.approve(PLAN, [TRAINING])
-    ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.reserve("r1", PLAN, [TRAINING], automatic=True)
     ledger.charge("r1", PLAN, 0, "a", [steps(10)])
     ledger.withdraw(PLAN)
     with pytest.raises(NotReserved):
         ledger.charge("r1", PLAN, 1, "b", [steps(10)])
     assert ledger.committed() == compose([steps(10)], DELTA)
-    assert ledger.is_used_up(PLAN, "r2")
-    assert not ledger.is_used_up(PLAN, "r1")
+    for run in ("r1", "r2"):
+        with pytest.raises(NotApproved):
+            ledger.reserve(run, PLAN, [TRAINING], automatic=True)  # no policy approves what was withdrawn
     ledger.approve(PLAN, [TRAINING])
-    assert not ledger.is_used_up(PLAN, "r2")
-    ledger.reserve("r1", PLAN, [TRAINING])  # taken up where it stopped
+    ledger.reserve("r1", PLAN, [TRAINING], automatic=True)  # taken up where it stopped
     assert ledger.charge("r1", PLAN, 1, "b", [steps(10)]).kind == "charge"
     assert ledger.committed() == compose([TRAINING], DELTA)
+
+
+def test_one_approval_is_for_the_first_run_that_begins(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    with pytest.raises(NotApproved):
+        ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.approve(PLAN, [TRAINING])
+    ledger.reserve("r1", PLAN, [TRAINING])
+    for number in range(2, 8):  # the run is never ended, which used to leave the approval standing
+        with pytest.raises(NotApproved, match="one approval is for one run"):
+            ledger.reserve(f"r{number}", PLAN, [TRAINING])
+    ledger.approve(PLAN, [TRAINING])
+    ledger.reserve("r2", PLAN, [TRAINING])
+    ledger.finish("r2")
+    with pytest.raises(NotApproved):
+        ledger.reserve("r3", PLAN, [TRAINING])
+    assert ledger.committed() == compose([TRAINING], DELTA)
+
+
+def test_what_nobody_approved_can_be_withdrawn_before_a_policy_does(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    assert [entry.kind for entry in ledger.withdraw(PLAN)] == ["withdraw"]
+    ledger.close()
+    again = Ledger(path, "patients", BUDGET)
+    with pytest.raises(NotApproved):
+        again.reserve("r1", PLAN, [TRAINING], automatic=True)
+    again.approve(PLAN, [TRAINING])
+    again.reserve("r1", PLAN, [TRAINING], automatic=True)
 
 
 def test_a_plan_that_costs_something_else_by_now_is_approved_anew(path: Path) -> None:
     ledger = Ledger(path, "patients", BUDGET)
     ledger.approve(PLAN, [TRAINING])
     with pytest.raises(NotApproved, match="approve it again"):
-        ledger.reserve("r1", PLAN, [steps(101)])
+        ledger.reserve("r1", PLAN, [steps(101)], automatic=True)
     ledger.approve(PLAN, [steps(101)])
-    ledger.reserve("r1", PLAN, [steps(101)])
+    ledger.reserve("r1", PLAN, [steps(101)], automatic=True)
     assert ledger.reserved() == [steps(101)]
 
 
 def test_a_budget_lowered_below_what_is_reserved_stops_the_next_charge(path: Path) -> None:
     ledger = Ledger(path, "patients", BUDGET)
-    ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.reserve("r1", PLAN, [TRAINING], automatic=True)
     ledger.charge("r1", PLAN, 0, "a", [steps(1)])
     ledger.set_budget(Budget(compose([TRAINING], DELTA).epsilon / 2, DELTA))
     with pytest.raises(BudgetError, match="budget is"):
@@ -325,7 +364,7 @@ def test_a_budget_lowered_below_what_is_reserved_stops_the_next_charge(path: Pat
     assert ledger.charge("r1", PLAN, 1, "b", [steps(1)]).sequence == 1
 
 
-@given(actions=st.lists(st.tuples(st.sampled_from(["approve", "withdraw", "reserve", "charge", "release"]),
+@given(actions=st.lists(st.tuples(st.sampled_from(["approve", "withdraw", "reserve", "charge", "release", "finish"]),
                                   st.integers(0, 1), st.integers(0, 1)), max_size=12))  # fmt: skip
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_approved_and_withdrawn_nothing_spent_is_forgotten_and_the_budget_holds(
@@ -343,13 +382,15 @@ def test_whatever_is_approved_and_withdrawn_nothing_spent_is_forgotten_and_the_b
                 case "withdraw":
                     ledger.withdraw(digest)
                 case "reserve":
-                    ledger.reserve(name, digest, [steps(40)])
+                    ledger.reserve(name, digest, [steps(40)], automatic=True)
                 case "charge":
                     ledger.charge(name, digest, number, "a", [steps(20)])
                     charged += 20
                 case "release":
                     ledger.release(name)
-        except (BudgetError, NotReserved, AskChanged):
+                case "finish":
+                    ledger.finish(name)
+        except (BudgetError, NotReserved, NotApproved, RunOfAnotherPlan, RunFinished):
             continue
     assert ledger.events() == ([steps(charged)] if charged else [])
     assert ledger.spent().epsilon <= ledger.committed().epsilon <= budget.epsilon * (1 + 1e-9)
@@ -359,3 +400,86 @@ def test_whatever_is_approved_and_withdrawn_nothing_spent_is_forgotten_and_the_b
     again = Ledger(path, "patients", budget)
     assert (again.head, again.reservations(), again.committed()) == before
     again.close()
+
+
+# ── answers and ends ──
+
+
+def test_an_answer_is_noted_once_and_is_the_only_one(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    ledger.reserve("r1", PLAN, [TRAINING], automatic=True)
+    with pytest.raises(StoreDamaged, match="never charged"):
+        ledger.answer("r1", 0, "a", "x")
+    charged = ledger.charge("r1", PLAN, 0, "a", [steps(1)])
+    with pytest.raises(StoreDamaged, match="never charged"):
+        ledger.answer("r1", 0, "b", "x")
+    noted = ledger.answer("r1", 0, "a", "x")
+    assert (noted.kind, noted.cumulative, noted.events) == ("answer", charged.cumulative, ())
+    assert ledger.answer("r1", 0, "a", "x") == noted
+    ledger.close()
+    again = Ledger(path, "patients", BUDGET)
+    assert (again.is_answered("r1", 0), again.is_answered("r1", 1)) == (True, False)
+    with pytest.raises(StoreDamaged, match="not the one"):
+        again.answer("r1", 0, "a", "y")
+    assert len(again.history()) == 4
+
+
+def test_a_finished_run_is_finished_for_good(path: Path) -> None:
+    ledger = Ledger(path, "patients", BUDGET)
+    ledger.reserve("r1", PLAN, [TRAINING], automatic=True)
+    ledger.charge("r1", PLAN, 0, "a", [steps(10)])
+    finished = ledger.finish("r1")
+    assert (finished.kind, finished.events) == ("finish", (steps(90),))
+    assert ledger.finish("r1") == ledger.release("r1") == finished
+    ledger.close()
+    again = Ledger(path, "patients", BUDGET)
+    assert again.is_finished("r1")
+    again.approve(PLAN, [TRAINING])
+    with pytest.raises(RunFinished):
+        again.reserve("r1", PLAN, [TRAINING], automatic=True)
+    with pytest.raises(RunFinished):
+        again.charge("r1", PLAN, 1, "b", [steps(1)])
+
+
+# ── plans chosen in view of earlier results ──
+
+
+def test_the_first_plan_may_use_the_whole_budget_and_then_nothing_comes_after_it(path: Path) -> None:
+    plan = TRAINING
+    budget = Budget(compose([plan], DELTA).epsilon, DELTA)
+    assert compose_adaptively([plan], DELTA).epsilon > budget.epsilon
+    ledger = Ledger(path, "patients", budget)
+    assert ledger.approve(PLAN, [plan]).cumulative.method == "pld"
+    assert ledger.reserve("r1", PLAN, [plan]).cumulative.epsilon == budget.epsilon
+    ledger.charge("r1", PLAN, 0, "a", [steps(1)])
+    ledger.finish("r1")  # after one step of a hundred: what it gave away may decide what is asked next
+    with pytest.raises(BudgetError):
+        ledger.approve("q" * 64, [steps(1)])
+    ledger.set_budget(Budget(2 * budget.epsilon, DELTA))  # now the first plan is inside the filter's room
+    assert ledger.approve("q" * 64, [steps(1)]).cumulative.method == "rdp-filter"
+
+
+def test_a_first_plan_that_answered_nothing_leaves_the_budget_whole(path: Path) -> None:
+    ledger = Ledger(path, "patients", Budget(compose([TRAINING], DELTA).epsilon, DELTA))
+    ledger.approve(PLAN, [TRAINING])
+    ledger.reserve("r1", PLAN, [TRAINING])
+    ledger.finish("r1")
+    assert ledger.committed().epsilon == 0
+    ledger.approve("q" * 64, [TRAINING])
+
+
+def test_three_plans_of_one_fit_into_three(path: Path) -> None:
+    plan = steps(194)
+    assert 0.99 < compose([plan], DELTA).epsilon <= 1
+    ledger = Ledger(path, "patients", Budget(3.0, DELTA))
+    methods = []
+    for number in range(3):
+        digest = str(number) * 64
+        ledger.approve(digest, [plan])
+        methods.append(ledger.reserve(f"r{number}", digest, [plan]).cumulative.method)
+        ledger.charge(f"r{number}", digest, 0, "a", [plan])
+        ledger.finish(f"r{number}")
+        assert ledger.spent().epsilon <= ledger.committed().epsilon
+    assert methods == ["pld", "rdp-filter", "rdp-filter"]
+    assert ledger.spent().method == "pld"
+    assert ledger.committed() == compose_adaptively([plan] * 3, DELTA)

@@ -18,8 +18,8 @@ import pytest
 
 from fed_node.errors import StoreDamaged, StoreInUse, StoreUnwritable
 from fed_node.ledger import Budget, Ledger, LedgerView
-from synth.privacy.accounting import compose
 from synth.privacy.events import SampledGaussian
+from synth.privacy.lifetime import compose_adaptively
 
 BUDGET = Budget(epsilon=8.0, delta=1e-6)
 PLAN = "p" * 64
@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
     """A closed ledger with one run of three charges: five entries in all."""
     path = tmp_path / "ledger.sqlite"
     ledger = Ledger(path, "patients", BUDGET)
-    ledger.reserve("r1", PLAN, [steps(60)])
+    ledger.reserve("r1", PLAN, [steps(60)], automatic=True)
     for sequence in range(3):
         ledger.charge("r1", PLAN, sequence, "a", [steps(1)])
     ledger.close()
@@ -188,7 +188,7 @@ from pathlib import Path
 from fed_node.ledger import Budget, Ledger
 from synth.privacy.events import SampledGaussian
 ledger = Ledger(Path(sys.argv[1]), "patients", Budget(8.0, 1e-6))
-ledger.reserve("r2", "p" * 64, [SampledGaussian(0.02, 1.5, 500)])
+ledger.reserve("r2", "p" * 64, [SampledGaussian(0.02, 1.5, 500)], automatic=True)
 for sequence in range(500):
     ledger.charge("r2", "p" * 64, sequence, "a", [SampledGaussian(0.02, 1.5, 1)])
     print(sequence, flush=True)
@@ -214,4 +214,4 @@ def test_killed_at_any_moment_it_has_what_it_acknowledged(path: Path) -> None:
         assert len(charged) >= acknowledged + 1
         assert view.history()[-1].cumulative.epsilon >= view.spent().epsilon
     ledger = Ledger(path, "patients", BUDGET)
-    assert ledger.release("r2").cumulative == compose(ledger.events() + ledger.reserved(), 1e-6)
+    assert ledger.release("r2").cumulative == compose_adaptively(ledger.events() + ledger.reserved(), 1e-6)

@@ -100,9 +100,9 @@ class Watched:
         """A whole run; what was asked."""
         asked: list[Ask] = []
         statistics, training = statistics_inquiry(self.plan), build(self.plan)
-        federate(statistics, self.sums, 0, 0, asked.append)
+        asked += [ask for ask, _ in federate(statistics, self.sums, 0, 0)]
         training.begin(statistics.result(), seed=1)
-        federate(training, self.sums, 0, len(asked), asked.append)
+        asked += [ask for ask, _ in federate(training, self.sums, 0, len(asked))]
         return asked
 
     def ask_again(self, asked: Iterable[Ask]) -> None:

@@ -40,6 +40,7 @@ from synth.interface import Scalar
 from synth.plan import Plan
 from synth.wire import Envelope
 from tests.fed_node.two_parties import RUN, CheapTraining, World, make_homes, run_all, small_plan
+from tests.small import plan_of
 
 
 @pytest.fixture(autouse=True)
@@ -164,7 +165,7 @@ def test_whatever_breaks_inside_only_a_code_comes_out(homes: dict[str, Path]) ->
     home = homes["party-1"]
     with closing(Worker(Party(home), home / "w.sock")) as worker:
         with pytest.raises(WorkerRefused) as refused:
-            ask_worker(worker.path, Request("ask", Envelope({}, {"run": RUN, "plan": "0" * 64})))
+            ask_worker(worker.path, Request("hello", Envelope({}, {"run": RUN, "plan": "0" * 64})))
         assert refused.value.code == "plan-not-approved"
         with (
             mock.patch.object(worker.party, "handle", side_effect=ValueError("secret cell 4711")),
@@ -275,6 +276,16 @@ def test_in_a_simulation_the_party_lives_in_the_process(
     reply = through_the_app("hello", header, home=str(homes["party-2"]), party="party-2")
     assert wire.from_records(reply.content).options["party"] == "party-2"
     party_module.party_at(homes["party-2"]).ledger.close()
+    party_module.party_at.cache_clear()
+
+
+def test_many_simulated_parties_share_a_process(tmp_path: Path) -> None:
+    """Nine of them used to be one too many: the first was let go of, and its ledger stayed locked."""
+    many = make_homes(tmp_path, plan_of({"name": "marginals"}, parties=20), approved=False)
+    first = [party_module.party_at(home) for home in many.values()]
+    assert [party_module.party_at(home) for home in many.values()] == first
+    for party in first:
+        party.ledger.close()
     party_module.party_at.cache_clear()
 
 

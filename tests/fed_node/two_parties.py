@@ -14,7 +14,7 @@ from aggregator.exchange import Replies
 from aggregator.federate import federate
 from aggregator.secure_sum import SecureSum
 from crypto.keys import IdentityKey
-from fed_node.consent import Approvals
+from fed_node import administration
 from fed_node.party import Party
 from synth.certificate import Statement
 from synth.encoding.records import Records
@@ -76,8 +76,10 @@ class CheapTraining(Inquiry):
         return Answer({"change": change}, self.plan.share(party)), {"answered": answered}
 
 
-def make_homes(folder: Path, plan: Plan, seed: int | None = 7, **settings: Any) -> dict[str, Path]:
-    """A home for each party of the plan: settings, key, rows and approval."""
+def make_homes(
+    folder: Path, plan: Plan, seed: int | None = 7, approved: bool = True, **settings: Any
+) -> dict[str, Path]:
+    """A home for each party of the plan: settings, key, rows and, unless said otherwise, approval for one run."""
     names = [party.name for party in plan.parties]
     keys = {name: IdentityKey.generate() for name in names}
     homes = {name: folder / name for name in names}
@@ -88,7 +90,8 @@ def make_homes(folder: Path, plan: Plan, seed: int | None = 7, **settings: Any) 
         (home / "party.yaml").write_text(yaml.safe_dump(content | settings))
         (home / "identity.key").write_bytes(keys[name].to_pem())
         table(ROWS, seed=number).to_csv(home / "rows.csv", index=False)
-        Approvals(home / "approved").approve(plan)
+        if approved:
+            administration.approve(home, plan)
     return homes
 
 

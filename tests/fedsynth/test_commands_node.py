@@ -169,7 +169,7 @@ def test_policy_and_budget_are_no_questions(home: Path, plan: Path, tmp_path: Pa
     assert refused.exit_code == 4
     assert "one run may spend 1" in str(refused.exception)
     ledger = Ledger(home / "ledger.sqlite", "default", Budget(3.0, 1e-6))
-    ledger.reserve("earlier", "p" * 64, [COST] * 400)
+    ledger.reserve("earlier", "p" * 64, [COST] * 400, automatic=True)
     ledger.close()
     policy = home / "policy.yaml"
     policy.write_text(policy.read_text().replace("maximum_epsilon_in_total: 3.0", "maximum_epsilon_in_total: 1.0"))
@@ -201,7 +201,7 @@ def test_an_approval_is_seen_in_the_ledger_and_can_be_withdrawn(home: Path, plan
 
 def test_a_plan_that_does_not_fit_is_refused_with_the_figures(home: Path, plan: Path) -> None:
     ledger = Ledger(home / "ledger.sqlite", "default", Budget(3.0, 1e-6))
-    ledger.reserve("earlier", "p" * 64, [COST] * 600)
+    ledger.reserve("earlier", "p" * 64, [COST] * 600, automatic=True)
     reserved = ledger.committed().epsilon
     ledger.close()
     policy = home / "policy.yaml"
@@ -221,7 +221,7 @@ def test_a_plan_that_does_not_name_this_party(home: Path, plan: Path) -> None:
 def test_the_ledger_is_shown_verified_and_exported(home: Path) -> None:
     assert run("ledger", "--home", home).exit_code == 2  # none yet
     ledger = Ledger(home / "ledger.sqlite", "default", Budget(3.0, 1e-6))
-    ledger.reserve("run-1", "p" * 64, [COST] * 3)
+    ledger.reserve("run-1", "p" * 64, [COST] * 3, automatic=True)
     ledger.charge("run-1", "p" * 64, 0, "a", [COST])
     head = ledger.head
     with mock.patch.dict("os.environ", {"COLUMNS": "200"}):
@@ -232,7 +232,7 @@ def test_the_ledger_is_shown_verified_and_exported(home: Path) -> None:
         "ε = 3 at δ = 1e-06",
         "spent and reserved",
         "run-1",
-        "ask answered",
+        "ask charged",
         "2 steps on 2.000% of rows",
         head,
     ):
