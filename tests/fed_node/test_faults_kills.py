@@ -141,7 +141,9 @@ def same(left: Outcome, right: Outcome) -> bool:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_worker_killed_at_every_boundary_loses_and_repeats_nothing(folder: Path, seed: int) -> None:
     plan, rng = small_plan(), random.Random(seed)
-    fates = [(rng.choice(BOUNDARIES), rng.choice((1, 1, 2))) for _ in range(KILLS)]
+    boundaries = [*BOUNDARIES, *rng.choices(BOUNDARIES, k=KILLS - len(BOUNDARIES))]  # each at least once
+    rng.shuffle(boundaries)
+    fates = [(boundary, rng.choice((1, 1, 2))) for boundary in boundaries]
     expected = undisturbed(plan.family.asks)
     homes = make_homes(folder, plan)
     other = Party(homes["party-2"])
