@@ -22,7 +22,7 @@ from synth.programme import costs
 if TYPE_CHECKING:
     from synth.certificate import Statement
 
-TOLERANCE = 1e-6  # relative, between two calibrations of the same plan on two machines
+TOLERANCE = 1e-6  # relative, between two computations of the same figure on two machines
 
 
 def asked_digest(digests: Mapping[int, str]) -> str | None:

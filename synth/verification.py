@@ -32,9 +32,9 @@ from synth.participation import Absent
 from synth.plan import Plan
 from synth.privacy.events import from_dict
 from synth.programme import costs
+from synth.stated import TOLERANCE
 
 AGGREGATOR = "aggregator"  # its name among pinned keys
-TOLERANCE = 1e-6  # relative, between two composings of the same events
 
 IsSigned = Callable[[Signature, bytes], bool]
 
