@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from synth import archive
 from synth.errors import InputError
 from synth.interface import Arrays
+from synth.messages import archive
 from synth.plan import Plan
 
 _FORMER = {"synthesizer": "training"}  # what parts were called in files that are still read

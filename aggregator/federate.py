@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aggregator.secure_sum import SecureSum
+from aggregator.sums.secure_sum import SecureSum
 from synth.interface import Ask, Inquiry, Sum
 
 

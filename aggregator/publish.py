@@ -12,9 +12,9 @@ import pandas as pd
 
 from aggregator.checkpoint import Position
 from crypto.keys import IdentityKey
-from synth import VERSION, archive
+from synth import VERSION
 from synth.assessment.record import AssessmentRecord
-from synth.certificate import (
+from synth.certificate.certificate import (
     Certificate,
     Signature,
     SignedStatement,
@@ -23,10 +23,11 @@ from synth.certificate import (
     noise_in_words,
     sampling_in_words,
 )
+from synth.certificate.participation import Absent, Participation, first_missing
 from synth.encoding.records import Codec, Records
 from synth.errors import OutputError
 from synth.interface import Synthesizer
-from synth.participation import Absent, Participation, first_missing
+from synth.messages import archive
 from synth.plan import Plan
 from synth.programme import whole_cost
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from synth.certificate import as_records, claim_of, worst
+from synth.certificate.certificate import as_records, claim_of, worst
+from synth.certificate.participation import Participation, count_variance, joined
 from synth.interface import Ask, Inquiry
-from synth.participation import Participation, count_variance, joined
 from synth.plan import Plan
 from synth.privacy.events import Event, from_dict
 

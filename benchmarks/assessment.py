@@ -24,8 +24,8 @@ from synth.encoding.records import Records
 from synth.metrics.tables import table_of
 from synth.metrics.utility import utility
 from synth.plan import Plan, parse_plan
-from synth.statistics import StatisticsInquiry
-from synth.synthesizers import build
+from synth.statistics.histograms import StatisticsInquiry
+from synth.synthesizers.registry import build
 
 CLASSIFIERS = ("logistic_regression", "gradient_boosting")
 PARTIES = 3

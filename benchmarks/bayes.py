@@ -31,8 +31,8 @@ from synth.metrics.fidelity_columns import hellinger
 from synth.metrics.fidelity_pairs import associations, pcd
 from synth.plan import Plan, parse_plan, parse_schema
 from synth.schema import Schema
-from synth.statistics import StatisticsInquiry
-from synth.synthesizers import build
+from synth.statistics.histograms import StatisticsInquiry
+from synth.synthesizers.registry import build
 
 PARTIES = 3
 PUBLISHED = {"hd": 0.185, "pcd": 0.365, "rf": 0.761}

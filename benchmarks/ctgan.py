@@ -20,8 +20,8 @@ import pandas as pd
 
 from aggregator.watch import Silent
 from fed_node.source import read_table_as_text
-from fedsynth import simulate
 from fedsynth.documents import read_plan_content
+from fedsynth.simulation import simulate
 from synth.metrics.fidelity import jsd, wd
 from synth.metrics.utility import CTGAN_FOUR, Omission, mean_scores, utility
 from synth.plan import Plan

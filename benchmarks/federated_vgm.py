@@ -19,17 +19,17 @@ from scipy.stats import wasserstein_distance
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 
-from aggregator.exchange import Replies
-from aggregator.secure_sum import SecureSum
+from aggregator.sums.exchange import Replies
+from aggregator.sums.secure_sum import SecureSum
 from crypto.keys import IdentityKey
-from fed_node.seal import Seal
-from synth import wire
+from fed_node.seal.seal import Seal
 from synth.encoding.mixtures import COMPONENTS, fit_cells
 from synth.encoding.records import Codec, Records
+from synth.messages import wire
+from synth.messages.wire import Envelope
 from synth.plan import Plan, parse_plan
 from synth.privacy.noise import NoiseSource
-from synth.statistics import Statistics, StatisticsInquiry
-from synth.wire import Envelope
+from synth.statistics.histograms import Statistics, StatisticsInquiry
 
 ROOT = Path(__file__).parent.parent
 TABLES = {  # schema → rows, of which the first that exists is read

@@ -34,8 +34,8 @@ from synth.plan import Plan, parse_plan
 from synth.privacy.accounting import compose
 from synth.privacy.noise import seeded_source
 from synth.schema import Schema
-from synth.statistics import StatisticsInquiry
-from synth.synthesizers import build
+from synth.statistics.histograms import StatisticsInquiry
+from synth.synthesizers.registry import build
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 Row = dict[str, float | None]  # None: not measured

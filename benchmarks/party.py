@@ -26,16 +26,16 @@ import yaml
 
 from benchmarks.party_loading import measure_loading
 from crypto.keys import IdentityKey
-from fed_node import administration
+from fed_node.consent import administration
 from fed_node.party import Party
-from fed_node.worker import Worker
-from synth import archive, wire
+from fed_node.process.worker import Worker
 from synth.encoding.records import Records
 from synth.interface import Answer, Arrays, Ask, Inquiry, Sum
+from synth.messages import archive, wire
+from synth.messages.wire import Envelope
 from synth.plan import Plan, parse_plan
 from synth.privacy.events import Event, SampledGaussian
 from synth.privacy.noise import NoiseSource
-from synth.wire import Envelope
 
 RUN = "bench"
 ASKS, STARTS = 20, 9
@@ -55,9 +55,9 @@ CLIENT = """
 import json, sys
 from flwr.app import Context, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
-from fed_node.app import app
+from fed_node.process.client_app import app
 from synth import archive, wire
-from synth.wire import Envelope
+from synth.messages.wire import Envelope
 TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 0, 0
 arrays, options = archive.unpack(open(sys.argv[2], "rb").read(), "the ask")
 message = Message(wire.to_records(Envelope(arrays, options)), dst_node_id=7, message_type="query.ask")

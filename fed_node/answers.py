@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from fed_node.errors import AskChanged, RunOfAnotherPlan, StoreDamaged, StoreUnwritable
-from synth import archive, wire
 from synth.errors import InputError, ProtocolError
 from synth.interface import Answer, Arrays
+from synth.messages import archive, wire
 
 Header = dict[str, Any]  # plan and digest of the ask, weight, whether local arrays belong to it, array names
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")

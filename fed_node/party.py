@@ -14,25 +14,26 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from fed_node.answers import AnswerKey, AnswerStore, check_run_name, digest_of
-from fed_node.consent import Approvals, check_ask, check_automatic, check_policy, sent_plan
+from fed_node.consent.approvals import Approvals, check_ask, check_automatic, check_policy, sent_plan
+from fed_node.consent.policy import Policy
+from fed_node.consent.policy_file import HouseRules
 from fed_node.errors import NotApproved, NotReserved, RunFinished, RunOfAnotherPlan, StoreDamaged
-from fed_node.house_rules import HouseRules
-from fed_node.ledger import Ledger
-from fed_node.policy import Policy
-from fed_node.seal import Seal
+from fed_node.ledger.ledger import Ledger
+from fed_node.seal.seal import Seal
 from fed_node.settings import LEDGER, PartySettings, budget_of
 from fed_node.source import read_records
-from synth import VERSION, wire
-from synth.certificate import Statement, as_records
+from synth import VERSION
+from synth.certificate.certificate import Statement, as_records
+from synth.certificate.participation import spans_of
+from synth.certificate.stated import asked_digest
 from synth.encoding.records import Records
 from synth.errors import ProtocolError
 from synth.interface import Answer, Ask
-from synth.participation import spans_of
+from synth.messages import wire
+from synth.messages.wire import Envelope
 from synth.plan import Plan
 from synth.privacy.noise import NoiseSource, seeded_source
 from synth.programme import inquiries, whole_cost
-from synth.stated import asked_digest
-from synth.wire import Envelope
 
 log = logging.getLogger("fed_node")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 from pydantic import Field, ValidationError
 
-from fed_node.book import Budget
-from fed_node.policy import Policy
+from fed_node.consent.policy import Policy
+from fed_node.ledger.book import Budget
 from fed_node.source import Source, SqlSource
 from synth.errors import InputError
 from synth.schema import Strict

@@ -15,29 +15,29 @@ from importlib import import_module
 import typer
 from rich.console import Console
 
-from fedsynth import argument_help
+from fedsynth.commands import argument_help
 from synth import VERSION
 from synth.errors import FedsynthError
 
 argument_help.keep()
 MODULES = {  # command → where it is; a module of several commands under one name calls them `app`
-    "schema": "commands_schema",
-    "node": "commands_node",
-    "provision": "commands_provision",
-    "preflight": "commands_preflight",
-    "install": "commands_run",
-    "run": "commands_run",
-    "status": "commands_run",
-    "logs": "commands_run",
-    "stop": "commands_run",
-    "resume": "commands_run",
-    "fetch": "commands_run",
-    "uninstall": "commands_run",
-    "verify": "commands_verify",
-    "audit": "commands_audit",
-    "simulate": "commands_simulate",
-    "sample": "commands_simulate",
-    "evaluate": "commands_evaluate",
+    "schema": "schema",
+    "node": "node",
+    "provision": "provision",
+    "preflight": "preflight",
+    "install": "run",
+    "run": "run",
+    "status": "run",
+    "logs": "run",
+    "stop": "run",
+    "resume": "run",
+    "fetch": "run",
+    "uninstall": "run",
+    "verify": "verify",
+    "audit": "audit",
+    "simulate": "simulate",
+    "sample": "simulate",
+    "evaluate": "evaluate",
 }
 
 
@@ -52,7 +52,7 @@ def assembled(names: Iterable[str] = tuple(MODULES)) -> typer.Typer:
         help="Synthetic tables made together by institutions that may not pool their rows, under differential privacy.",
     )
     for name in names:
-        module = import_module(f"fedsynth.{MODULES[name]}")
+        module = import_module(f"fedsynth.commands.{MODULES[name]}")
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:

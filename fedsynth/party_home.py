@@ -11,12 +11,12 @@ from pydantic import BaseModel
 
 from crypto.errors import CryptoError
 from crypto.keys import Identity, IdentityKey
-from fed_node.policy import Policy
+from fed_node.consent.policy import Policy
 from fed_node.settings import KEY, POLICY, SETTINGS, PartySettings
 from fed_node.source import source_of
 from fedsynth.documents import write_yaml
-from synth.archive import write_durably
 from synth.errors import InputError
+from synth.messages.archive import write_durably
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")  # as in plans
 # A cautious start; the institution raises them when it has thought about it.

@@ -7,7 +7,7 @@ aggregator sees of the answers is a `Sum`. An `Inquiry` is a series of asks; the
     while (ask := inquiry.ask(number)) is not None:
         inquiry.absorb(exchange(ask, number))
 
-Inquiries: the statistics of the encoding (synth/statistics.py), every `Synthesizer` (synth/synthesizers/) and the
+Inquiries: the statistics of the encoding (synth/statistics/), every `Synthesizer` (synth/synthesizers/) and the
 assessment (synth/assessment/):
   ctgan              ask = weights, answer = share × change of the weights after DP-SGD
   marginals, bayes   ask = cliques, answer = noisy counts
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from synth.encoding.records import Records
     from synth.privacy.events import Event
     from synth.privacy.noise import NoiseSource
-    from synth.statistics import Statistics
+    from synth.statistics.histograms import Statistics
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]

@@ -16,7 +16,7 @@ from synth.constraints import Constraint, problem
 from synth.errors import PlanError, SchemaError
 from synth.family import Declaration
 from synth.schema import Schema, Strict, digest_of
-from synth.synthesizers import DEFAULT, Settings
+from synth.synthesizers.registry import DEFAULT, Settings
 
 Mode = Literal["masked", "ckks", "plain"]
 

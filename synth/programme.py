@@ -15,7 +15,7 @@ from synth.errors import ProtocolError
 from synth.interface import Ask, Combine, Inquiry
 from synth.plan import Mode, Plan
 from synth.privacy.events import Event
-from synth.synthesizers import build
+from synth.synthesizers.registry import build
 
 Phase = Literal["statistics", "training", "assessment"]
 
@@ -105,7 +105,7 @@ def only_plain(plan: Plan) -> bool:
 def inquiries(plan: Plan) -> dict[str, Inquiry]:
     """What asks and answers in every phase of the plan's programme."""
     from synth.assessment.inquiry import AssessmentInquiry  # these load numerical code that consent does without
-    from synth.mixture_rounds import statistics_inquiry
+    from synth.statistics.mixture_rounds import statistics_inquiry
 
     built = {"statistics": statistics_inquiry, "training": build, "assessment": AssessmentInquiry}
     return {stage.phase: built[stage.phase](plan) for stage in programme(plan).stages}

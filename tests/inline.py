@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from synth.encoding.records import Records
 from synth.interface import Answer, Arrays, Ask, Inquiry, Sum, Synthesizer
-from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
 from synth.privacy.events import Event
 from synth.privacy.noise import seeded_source
-from synth.statistics import Statistics
-from synth.synthesizers import build
+from synth.statistics.histograms import Statistics
+from synth.statistics.mixture_rounds import statistics_inquiry
+from synth.synthesizers.registry import build
 
 
 @dataclass

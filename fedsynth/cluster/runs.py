@@ -49,7 +49,7 @@ class Aggregator:
         raise Stuck(reason)
 
     def ask(self, *words: str) -> str:
-        return self.cluster.run_in(self.pod(), "run", ["python", "-m", "aggregator.control", *words])
+        return self.cluster.run_in(self.pod(), "run", ["python", "-m", "aggregator.server.control", *words])
 
     def status(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.ask("status"))

@@ -11,7 +11,7 @@ from fedsynth.documents import write_yaml
 from fedsynth.provision.authority import Certified, fingerprints
 from fedsynth.provision.federation import Federation
 from fedsynth.provision.party_keys import IDENTITY_KEY, NODE_KEY, PrivateKeys, PublicKeys
-from synth.archive import write_durably
+from synth.messages.archive import write_durably
 
 OTHERS_NOTHING = 0o077
 AGGREGATOR_NOTE = (

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from crypto.errors import CryptoError
 from crypto.keys import Identity, IdentityKey
-from synth.archive import write_durably
 from synth.errors import InputError
+from synth.messages.archive import write_durably
 
 NODE_KEY, IDENTITY_KEY = "node.key", "identity.key"  # files, and keys of the Secret
 

@@ -7,10 +7,10 @@ from fedsynth.report.markup import Content, Markup, element, table
 from fedsynth.report.parts import alarm, paragraph, section
 from fedsynth.report.subject import Subject, attack_rate, is_counted, utility_figures
 from fedsynth.report.words import better, count, interval, number
+from synth.certificate.promise import promise
 from synth.metrics.attacks.risk import Interval
 from synth.metrics.evaluation import Evaluation
 from synth.metrics.registry import METRICS, UTILITY, Metric
-from synth.promise import promise
 
 HOLDS = {True: "holds", False: "FAILS", None: "not checked"}
 

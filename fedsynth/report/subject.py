@@ -9,13 +9,13 @@ from importlib.metadata import version
 from pydantic import Field
 
 from synth import VERSION
-from synth.certificate import Certificate
+from synth.certificate.certificate import Certificate
+from synth.certificate.verification import Finding
 from synth.metrics.attacks.risk import Interval, wilson
 from synth.metrics.evaluation import Evaluation, Risk
 from synth.metrics.registry import UTILITY
 from synth.metrics.utility import Scores
 from synth.schema import Identifier, Schema, Strict
-from synth.verification import Finding
 
 LIBRARIES = ("numpy", "pandas", "scikit-learn", "scipy")
 

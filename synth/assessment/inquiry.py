@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from synth.asked import Form, checked, require_names, whole_numbers
 from synth.assessment import figures, schedule
 from synth.assessment.copies import row_numbers, share_by_chance
 from synth.assessment.gate import judge
 from synth.assessment.record import AssessmentRecord, Figure
 from synth.assessment.scorecard import BUCKETS, HEAVIEST, Scorecard, train
 from synth.budget import assessment_events, share_of, summed_variance
-from synth.certificate import as_records, claim_of
+from synth.certificate.certificate import as_records, claim_of
 from synth.encoding import contingency
 from synth.encoding.bins import BinLimits, Bins, refine
 from synth.encoding.cells import Cells
@@ -27,10 +26,11 @@ from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Inquiry, Sum
+from synth.messages.asked import Form, checked, require_names, whole_numbers
 from synth.plan import Plan
 from synth.privacy.events import Event, Unaccounted
 from synth.privacy.noise import NoiseSource
-from synth.statistics import Statistics
+from synth.statistics.histograms import Statistics
 
 BIN_SIGMAS = 4.0  # rows that a bin should hold, in standard deviations of the noise of one count
 COUNTS = "counts/"

@@ -21,10 +21,10 @@ from synth.audit.bounds import epsilon_of_guesses
 from synth.encoding.cells import Cells
 from synth.encoding.records import Records
 from synth.interface import Arrays, Inquiry, Sum
-from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan
 from synth.privacy.noise import NoiseSource
-from synth.synthesizers import build
+from synth.statistics.mixture_rounds import statistics_inquiry
+from synth.synthesizers.registry import build
 
 Floats = npt.NDArray[np.float64]
 Coins = npt.NDArray[np.bool_]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crypto.keys import IdentityKey
-from synth.sums import tolerates_loss
+from synth.messages.sums import tolerates_loss
 from tests.adversary.consortium import COLLUDER, NAMES, Home, make_homes, neighbour, plans, table
 from tests.adversary.invariants import below_promise, uncharged
 from tests.adversary.moves import (

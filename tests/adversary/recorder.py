@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from fed_node import sealing
-from fed_node.seal import Seal
-from synth import wire
+from fed_node.seal import numbers as sealing
+from fed_node.seal.seal import Seal
 from synth.interface import Answer
+from synth.messages import wire
 from tests.adversary.openable import Released, SealedVector, Stream
 
 

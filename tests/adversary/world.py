@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from fed_node.guard import Refused, attempt
-from synth import wire
 from synth.encoding.cells import Cells
-from synth.fields import as_array, as_arrays, blob, blobs
 from synth.interface import Arrays, Ask, Scalar
+from synth.messages import wire
+from synth.messages.fields import as_array, as_arrays, blob, blobs
+from synth.messages.wire import Envelope
 from synth.plan import Plan
-from synth.statistics import Statistics
-from synth.synthesizers import build
-from synth.wire import Envelope
+from synth.statistics.histograms import Statistics
+from synth.synthesizers.registry import build
 from tests.adversary.consortium import COLLUDER, Home, plans
 from tests.adversary.moves import (
     Approve,

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.exchange import Replies
-from aggregator.secure_sum import SecureSum
+from aggregator.sums.exchange import Replies
+from aggregator.sums.secure_sum import SecureSum
 from crypto.keys import IdentityKey
-from fed_node.seal import Seal
-from synth import wire
+from fed_node.seal.seal import Seal
 from synth.errors import FedsynthError, Refusal
 from synth.interface import Answer, Arrays, Ask, Sum
+from synth.messages import wire
+from synth.messages.wire import Envelope
 from synth.plan import Plan
-from synth.wire import Envelope
 from tests.small import plan_of
 
 RUN = "run-1"

@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.secure_sum import SecureSum
+from aggregator.sums.secure_sum import SecureSum
 from crypto.confirming import uncover
 from crypto.masking import RingVector
 from crypto.vectors import EncryptedVectors
-from fed_node.sealing import context_of, shape_of
+from fed_node.seal.numbers import context_of, shape_of
 from synth.errors import Refusal
-from synth.fields import blob, blobs
-from synth.sums import Layout
-from synth.wire import Envelope
+from synth.messages.fields import blob, blobs
+from synth.messages.sums import Layout
+from synth.messages.wire import Envelope
 from tests.aggregator.sealed_parties import STATISTICS, SealedParties, admitted, answer_of, plan_for, sum_of
 
 COLLUDER, VICTIM = "party-4", "party-3"

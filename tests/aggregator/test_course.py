@@ -11,11 +11,11 @@ import pytest
 
 from aggregator import checkpoint
 from aggregator.checkpoint import Position
-from aggregator.course import Course
+from aggregator.stages import Course
 from aggregator.watch import Silent
-from synth import archive
 from synth.errors import InputError, ProtocolError
 from synth.interface import Ask, Sum
+from synth.messages import archive
 from synth.plan import Plan
 from tests.fed_node.two_parties import CheapTraining
 from tests.small import plan_of

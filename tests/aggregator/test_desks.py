@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.desks import RunFolder, all_runs, named
-from aggregator.metrics import metrics_text
-from aggregator.reporter import Reporter
+from aggregator.server.prometheus import metrics_text
+from aggregator.server.reporter import Reporter
+from aggregator.server.run_folder import RunFolder, all_runs, named
 from synth.errors import InputError, Refusal
 from tests.small import plan_of
 

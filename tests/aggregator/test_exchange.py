@@ -11,9 +11,9 @@ from flwr.common.constant import SUPERLINK_NODE_ID, ErrorCode
 from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 
-from aggregator.exchange import MOST_REPEATS, GridExchange
-from synth import wire
-from synth.wire import Envelope
+from aggregator.sums.exchange import MOST_REPEATS, GridExchange
+from synth.messages import wire
+from synth.messages.wire import Envelope
 
 NORTH, SOUTH = 11, 12
 

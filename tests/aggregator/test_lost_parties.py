@@ -12,26 +12,26 @@ from typing import Any, cast
 
 import pytest
 
-from aggregator.app import Desk, synthesize
-from aggregator.exchange import GridExchange, Replies
 from aggregator.publish import Release, signed
+from aggregator.run import Desk, synthesize
+from aggregator.sums.exchange import GridExchange, Replies
 from aggregator.watch import Silent
 from crypto.keys import IdentityKey
-from fed_node.ledger import LedgerView
+from fed_node.ledger.ledger import LedgerView
 from fed_node.party import Party
-from fedsynth.commands_verify import is_signed
-from synth import archive
+from fedsynth.commands.verify import is_signed
 from synth.budget import statistics_event, summed_variance
-from synth.certificate import Certificate, claim_of, events_of
+from synth.certificate.certificate import Certificate, claim_of, events_of
+from synth.certificate.participation import Participation, first_missing, joined, spans_of
+from synth.certificate.promise import promise
+from synth.certificate.verification import Evidence, Finding, check_certificate
 from synth.errors import FedsynthError, MissingParties, Refusal
-from synth.participation import Participation, first_missing, joined, spans_of
+from synth.messages import archive
+from synth.messages.wire import Envelope
 from synth.plan import Plan
 from synth.privacy.accounting import compose
 from synth.privacy.events import CountNoise
 from synth.programme import inquiries, whole_cost
-from synth.promise import promise
-from synth.verification import Evidence, Finding, check_certificate
-from synth.wire import Envelope
 from tests.fed_node.two_parties import ROWS, make_homes
 from tests.small import plan_of
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.secure_sum import SecureSum
+from aggregator.sums.secure_sum import SecureSum
 from fed_node.errors import RunOfAnotherPlan, SumRefused
-from fed_node.seal import Seal
+from fed_node.seal.seal import Seal
 from synth.errors import FedsynthError, Refusal
-from synth.fields import as_arrays, blob
+from synth.messages.fields import as_arrays, blob
+from synth.messages.wire import Envelope
 from synth.plan import Plan
-from synth.wire import Envelope
 from tests.aggregator.sealed_parties import RUN, TRAINING, SealedParties, admitted, answer_of, assert_is_sum, plan_for
 
 MODES = ["masked", "ckks"]

@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.errors import Disagreement, SumRefused
-from aggregator.secure_sum import SecureSum
+from aggregator.sums.secure_sum import SecureSum
 from crypto.keys import IdentityKey
-from fed_node.seal import Seal
-from synth.certificate import Statement
+from fed_node.seal.seal import Seal
+from synth.certificate.certificate import Statement
 from synth.errors import FedsynthError, MissingParties, ProtocolError, Refusal
 from synth.interface import Answer, Ask
+from synth.messages.wire import Envelope
 from synth.plan import parse_plan
-from synth.wire import Envelope
 from tests.aggregator.sealed_parties import (
     ASKS,
     RUN,
@@ -236,7 +236,7 @@ def test_a_lying_opener_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def lying(seal: Seal, envelope: Envelope) -> Envelope:
         with monkeypatch.context() as inner:
             if seal.credentials.party == "party-2":
-                inner.setattr("fed_node.sealing.opened", lambda *_: (np.ones(26, np.int64), np.ones(20)))
+                inner.setattr("fed_node.seal.numbers.opened", lambda *_: (np.ones(26, np.int64), np.ones(20)))
             return honest(seal, envelope)
 
     with monkeypatch.context() as patch:

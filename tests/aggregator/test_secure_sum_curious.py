@@ -16,10 +16,10 @@ from crypto.quantize import narrowest_counts
 from crypto.ring_digits import RingDigits
 from fed_node.errors import NoSession, NotSealed, SumRefused
 from synth.errors import FedsynthError, Refusal
-from synth.fields import as_array, as_arrays, blob, blobs
 from synth.interface import Arrays, Scalar
-from synth.sums import Layout, count_limit
-from synth.wire import Envelope
+from synth.messages.fields import as_array, as_arrays, blob, blobs
+from synth.messages.sums import Layout, count_limit
+from synth.messages.wire import Envelope
 from tests.aggregator.sealed_parties import (
     STATISTICS,
     TRAINING,

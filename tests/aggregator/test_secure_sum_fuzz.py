@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.exchange import Replies
-from aggregator.secure_sum import SecureSum
-from synth import wire
+from aggregator.sums.exchange import Replies
+from aggregator.sums.secure_sum import SecureSum
 from synth.errors import FedsynthError
 from synth.interface import Array
-from synth.wire import Envelope
+from synth.messages import wire
+from synth.messages.wire import Envelope
 from tests.aggregator.sealed_parties import RUN, TRAINING, SealedParties, admitted, assert_is_sum, plan_for
 
 ME = "party-2"

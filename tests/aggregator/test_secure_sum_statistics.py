@@ -10,7 +10,7 @@ import pytest
 from synth.encoding.records import Codec
 from synth.interface import Answer
 from synth.privacy.noise import seeded_source
-from synth.statistics import StatisticsInquiry
+from synth.statistics.histograms import StatisticsInquiry
 from tests.aggregator.sealed_parties import SealedParties, admitted, plan_for
 from tests.small import table
 

@@ -14,21 +14,21 @@ from typing import Any, cast
 import pytest
 from typer.testing import CliRunner
 
-from aggregator.app import Desk, synthesize
 from aggregator.checkpoint import Position
-from aggregator.exchange import GridExchange
 from aggregator.publish import certify, signed
-from aggregator.secure_sum import SecureSum
+from aggregator.run import Desk, synthesize
+from aggregator.sums.exchange import GridExchange
+from aggregator.sums.secure_sum import SecureSum
 from aggregator.watch import Silent
 from crypto.keys import IdentityKey
-from fed_node.ledger import LedgerView
+from fed_node.ledger.ledger import LedgerView
 from fed_node.party import Party
 from fedsynth.cli import app
-from fedsynth.commands_verify import is_signed
-from synth.certificate import Certificate, Signature, SignedStatement, Statement
+from fedsynth.commands.verify import is_signed
+from synth.certificate.certificate import Certificate, Signature, SignedStatement, Statement
+from synth.certificate.verification import Evidence, check_certificate
 from synth.plan import Plan
 from synth.programme import programme
-from synth.verification import Evidence, check_certificate
 from tests.aggregator.test_lost_parties import LossyNetwork
 from tests.contract.test_synthesizers import SMALLEST
 from tests.fed_node.two_parties import RUN, World, make_homes, run_all

@@ -13,8 +13,8 @@ from synth.encoding.records import Codec, Records
 from synth.interface import Ask, Inquiry
 from synth.plan import Plan
 from synth.privacy.events import CountNoise
-from synth.statistics import StatisticsInquiry
-from synth.synthesizers import FAMILIES, build
+from synth.statistics.histograms import StatisticsInquiry
+from synth.synthesizers.registry import FAMILIES, build
 from tests.contract.test_synthesizers import SMALLEST
 from tests.inline import Inline, statistics_of, trained
 from tests.small import plan_of, table

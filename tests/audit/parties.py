@@ -9,16 +9,16 @@ from pathlib import Path
 from unittest.mock import patch
 
 from aggregator.federate import federate
-from aggregator.secure_sum import SecureSum
-from fed_node.ledger_view import LedgerView
+from aggregator.sums.secure_sum import SecureSum
+from fed_node.ledger.view import LedgerView
 from fed_node.party import Party
 from synth.audit.replay import uncharged
 from synth.audit.tape import RecordingSource, Tape, recorded
 from synth.interface import Inquiry, Synthesizer
-from synth.mixture_rounds import statistics_inquiry
+from synth.messages.wire import Envelope
 from synth.plan import Plan
-from synth.synthesizers import build
-from synth.wire import Envelope
+from synth.statistics.mixture_rounds import statistics_inquiry
+from synth.synthesizers.registry import build
 from tests.contract.test_synthesizers import SMALLEST
 from tests.fed_node.two_parties import ROWS, Deliver, World, make_homes
 from tests.small import plan_of

@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from fed_node.answers import AnswerStore
-from fed_node.book import Book, Budget
-from fed_node.ledger import Ledger
+from fed_node.ledger.book import Book, Budget
+from fed_node.ledger.ledger import Ledger
 from synth.audit.canaries import extreme_rows
 from synth.audit.replay import Neighbours, Subject, replay, unmoved
 from synth.audit.whitebox import repeats
@@ -32,7 +32,7 @@ from synth.privacy.accounting import Spent, compose
 from synth.privacy.dpsgd import StepPrivacy
 from synth.privacy.events import CountNoise, Event
 from synth.privacy.noise import NoiseSource
-from synth.statistics import StatisticsInquiry
+from synth.statistics.histograms import StatisticsInquiry
 from synth.synthesizers.ctgan import question, training
 from synth.synthesizers.ctgan.steps import PrivateStep, made_up
 from synth.synthesizers.ctgan.streams import StepStreams, Stream
@@ -89,7 +89,7 @@ def quarter_share(plan: Plan, event: CountNoise) -> float:
 
 
 def test_half_the_noise_of_counts(monkeypatch: Patch) -> None:
-    for module in ("synth.statistics", "synth.synthesizers.marginals.party_side"):
+    for module in ("synth.statistics.histograms", "synth.counting.party_side"):
         monkeypatch.setattr(f"{module}.share_of", quarter_share)
     assert any("variance" in each for each in statistics_violations())
     assert statistics_proven_too_much()
@@ -137,7 +137,7 @@ def test_counts_calibrated_for_half_the_columns(monkeypatch: Patch) -> None:
     def halved(plan: Plan, queries: int) -> CountNoise | None:
         return statistics_event(plan, queries // 2)
 
-    monkeypatch.setattr("synth.statistics.statistics_event", halved)
+    monkeypatch.setattr("synth.statistics.histograms.statistics_event", halved)
     assert any("cells" in each for each in statistics_violations())
 
 
@@ -232,7 +232,7 @@ def test_a_certificate_that_forgets_all_but_the_last_event(monkeypatch: Patch) -
 
     assert failures(certificate_of()) == []
     with monkeypatch.context() as broken:
-        broken.setattr("synth.certificate.compose", reset)
+        broken.setattr("synth.certificate.certificate.compose", reset)
         certificate = certificate_of()
     assert "ε recomputed" in failures(certificate)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fed_node.policy import Policy
+from fed_node.consent.policy import Policy
 from fed_node.settings import PartySettings
 from tests.charts.tools import CHARTS, rendered, run_helm
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fed_node.ledger_view import LedgerView
+from fed_node.ledger.view import LedgerView
 from fedsynth.cli import app
 from fedsynth.documents import read_plan
-from synth.certificate import Certificate
+from synth.certificate.certificate import Certificate
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD = Path(__file__).parent / "version-0.1.0"

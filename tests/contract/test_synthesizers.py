@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth import wire
 from synth.encoding.records import Codec, Records
 from synth.interface import Sum, Synthesizer
-from synth.mixture_rounds import statistics_inquiry
+from synth.messages import wire
 from synth.privacy.accounting import as_units
 from synth.privacy.noise import seeded_source
 from synth.programme import costs, programme
-from synth.statistics import StatisticsInquiry
-from synth.synthesizers import FAMILIES, build
+from synth.statistics.histograms import StatisticsInquiry
+from synth.statistics.mixture_rounds import statistics_inquiry
+from synth.synthesizers.registry import FAMILIES, build
 from tests.inline import Inline, statistics_of, trained
 from tests.small import SCHEMA, plan_of, table
 

@@ -10,7 +10,7 @@ from typer.main import get_command
 
 from fedsynth.cli import app
 from fedsynth.plan_reference import reference
-from synth.synthesizers import FAMILIES
+from synth.synthesizers.registry import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(p for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])

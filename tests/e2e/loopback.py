@@ -17,9 +17,9 @@ from typing import Any, Self
 
 import yaml
 
-from aggregator.control import Control
+from aggregator.server.control import Control
 from crypto.keys import IdentityKey
-from fed_node import administration
+from fed_node.consent import administration
 from fedsynth.provision.authority import new_authority, server_certificate
 from fedsynth.provision.party_keys import new_keys
 from synth.plan import Plan
@@ -109,7 +109,13 @@ class Deployment:
     def start_runner(self) -> None:
         self._start(
             "runner",
-            [sys.executable, "-m", "aggregator.runner", f"localhost:{self.port}", str(self.certificates / "ca.crt")],
+            [
+                sys.executable,
+                "-m",
+                "aggregator.server.runner",
+                f"localhost:{self.port}",
+                str(self.certificates / "ca.crt"),
+            ],
             FEDSYNTH_STATE=str(self.state),
             FEDSYNTH_PARTIES=str(self.folder / "parties.json"),
             FEDSYNTH_IDENTITY=str(self.folder / "identity.key"),
@@ -137,7 +143,7 @@ class Deployment:
 
     def start_party(self, name: str) -> None:
         self.start_worker(name)
-        self.start_node(name, [sys.executable, "-m", "fed_node.supernode"])
+        self.start_node(name, [sys.executable, "-m", "fed_node.process.supernode"])
 
     def start_node(self, name: str, supernode: list[str]) -> None:
         """All of a party but its worker, by this command for the SuperNode; also how a cluster starts it again."""
@@ -152,14 +158,14 @@ class Deployment:
             f'--node-config=party="{name}"',
         ]
         self._start(f"supernode {name}", [*supernode, *flags])
-        tasks = [sys.executable, "-m", "fed_node.tasks", f"127.0.0.1:{port}"]
+        tasks = [sys.executable, "-m", "fed_node.process.tasks", f"127.0.0.1:{port}"]
         self._start(f"tasks {name}", tasks, FEDSYNTH_SOCKET=str(self.socket(name)))
 
     def socket(self, name: str) -> Path:
         return self.folder / f"{name}.sock"
 
     def start_worker(self, name: str) -> None:
-        serve = "import sys; from pathlib import Path; from fed_node.worker import serve; "
+        serve = "import sys; from pathlib import Path; from fed_node.process.worker import serve; "
         serve += "serve(Path(sys.argv[1]), Path(sys.argv[2]))"
         self._start(f"worker {name}", [sys.executable, "-c", serve, str(self.home(name)), str(self.socket(name))])
 

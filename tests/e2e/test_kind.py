@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.certificate import Certificate
+from synth.certificate.certificate import Certificate
 from synth.plan import Plan
 from synth.programme import programme
 from tests.e2e.federation import AGGREGATOR, FEDSYNTH, POLICY, Federation, a_cluster, attempt, call, fedsynth

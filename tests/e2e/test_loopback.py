@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from aggregator.metrics import write_metrics
+from aggregator.server.prometheus import write_metrics
 from fedsynth.provision.party_keys import new_keys
-from synth.certificate import Certificate
+from synth.certificate.certificate import Certificate
 from tests.e2e.loopback import Deployment
 from tests.small import plan_of
 

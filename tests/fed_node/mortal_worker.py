@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from fed_node import worker as worker_module
 from fed_node.answers import AnswerStore
-from fed_node.ledger import Ledger
-from fed_node.seal import Seal
-from fed_node.worker import serve
-from synth.mixture_rounds import statistics_inquiry
-from synth.statistics import StatisticsInquiry
+from fed_node.ledger.ledger import Ledger
+from fed_node.process import worker as worker_module
+from fed_node.process.worker import serve
+from fed_node.seal.seal import Seal
+from synth.statistics.histograms import StatisticsInquiry
+from synth.statistics.mixture_rounds import statistics_inquiry
 from tests.fed_node.two_parties import CheapTraining, small_plan
 
 BOUNDARIES = (

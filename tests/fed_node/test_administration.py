@@ -12,22 +12,22 @@ from unittest import mock
 
 import pytest
 
-from aggregator.secure_sum import SecureSum
-from fed_node import administration
-from fed_node.app import KINDS
-from fed_node.consent import Approvals
+from aggregator.sums.secure_sum import SecureSum
+from fed_node.consent import administration
+from fed_node.consent.approvals import Approvals
 from fed_node.errors import NotApproved, StoreInUse
-from fed_node.frames import Request
-from fed_node.ledger import Ledger, LedgerView
+from fed_node.ledger.ledger import Ledger, LedgerView
 from fed_node.party import Party
-from fed_node.resident import WorkerRefused, ask_worker
-from fed_node.worker import Worker
+from fed_node.process.client_app import KINDS
+from fed_node.process.frames import Request
+from fed_node.process.worker import Worker
+from fed_node.process.worker_client import WorkerRefused, ask_worker
 from synth import programme
 from synth.errors import BudgetError, InputError, Refusal
 from synth.interface import Ask
+from synth.messages.wire import Envelope
 from synth.plan import Plan
 from synth.privacy.lifetime import compose_adaptively
-from synth.wire import Envelope
 from tests.fed_node.two_parties import RUN, CheapTraining, World, make_homes, run_all, small_plan
 
 POLICY = "maximum_epsilon_per_run: 5\nmaximum_epsilon_in_total: 10\nmaximum_delta: 1.0e-5\nminimum_rows: 50\n"

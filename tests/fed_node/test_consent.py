@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fed_node.consent import Approvals, check_ask, check_automatic, check_policy
-from fed_node.description import describe
+from fed_node.consent.approvals import Approvals, check_ask, check_automatic, check_policy
+from fed_node.consent.description import describe
+from fed_node.consent.policy import Policy, violations
 from fed_node.errors import AskOutsidePlan, NotApproved, PolicyRefused, StoreDamaged
-from fed_node.policy import Policy, violations
 from synth.errors import InputError
 from synth.interface import Ask
 from synth.privacy.events import CountNoise, Event, SampledGaussian

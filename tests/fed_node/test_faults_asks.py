@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aggregator.secure_sum import SecureSum
+from aggregator.sums.secure_sum import SecureSum
 from fed_node.guard import Refused, attempt
 from fed_node.party import Party
-from synth import wire
 from synth.assessment.inquiry import AssessmentInquiry
 from synth.interface import Array, Ask, Inquiry
-from synth.mixture_rounds import statistics_inquiry
+from synth.messages import wire
+from synth.messages.wire import Envelope
 from synth.plan import Plan
-from synth.synthesizers import FAMILIES, build
+from synth.statistics.mixture_rounds import statistics_inquiry
 from synth.synthesizers.ctgan.question import SHARES
-from synth.wire import Envelope
+from synth.synthesizers.registry import FAMILIES, build
 from tests.contract.test_synthesizers import SMALLEST
 from tests.fed_node.two_parties import ROWS, RUN, World, make_homes
 from tests.small import plan_of

@@ -24,17 +24,17 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from fed_node.frames import Request
-from fed_node.ledger import LedgerView
+from fed_node.ledger.ledger import LedgerView
+from fed_node.ledger.tally import tally_of
 from fed_node.party import Party
-from fed_node.resident import WorkerAway, ask_worker
-from fed_node.tally import tally_of
-from fed_node.worker import ready_file
-from synth.certificate import events_of
+from fed_node.process.frames import Request
+from fed_node.process.worker import ready_file
+from fed_node.process.worker_client import WorkerAway, ask_worker
+from synth.certificate.certificate import events_of
 from synth.errors import FedsynthError
+from synth.messages.wire import Envelope
 from synth.plan import Plan
 from synth.privacy.accounting import compose
-from synth.wire import Envelope
 from tests.fed_node.mortal_worker import BOUNDARIES, serve_mortally
 from tests.fed_node.two_parties import COST, ROUNDS, CheapTraining, Outcome, World, make_homes, run_all, small_plan
 

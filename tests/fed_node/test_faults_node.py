@@ -19,13 +19,13 @@ from pathlib import Path
 import yaml
 
 from aggregator import checkpoint
-from aggregator.app import Desk, synthesize
 from aggregator.checkpoint import Position
-from aggregator.exchange import GridExchange
+from aggregator.run import Desk, synthesize
+from aggregator.sums.exchange import GridExchange
 from aggregator.watch import Silent
-from fed_node.ledger import LedgerView
-from fedsynth.local_grid import LocalGrid
-from synth.certificate import Certificate, events_of
+from fed_node.ledger.ledger import LedgerView
+from fedsynth.simulation.local_grid import LocalGrid
+from synth.certificate.certificate import Certificate, events_of
 from synth.plan import Plan
 from synth.programme import programme
 from tests.e2e.loopback import Deployment

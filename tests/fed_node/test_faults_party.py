@@ -15,16 +15,16 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from aggregator.secure_sum import SecureSum
+from aggregator.sums.secure_sum import SecureSum
 from fed_node import party as party_module
 from fed_node.errors import NotApproved, PolicyRefused, RunFinished, StoreInUse
 from fed_node.guard import Refused, attempt
 from fed_node.party import Party
-from synth import wire
 from synth.errors import InputError, OutputError, ProtocolError
 from synth.interface import Ask
+from synth.messages import wire
+from synth.messages.wire import Envelope
 from synth.plan import Plan
-from synth.wire import Envelope
 from tests.fed_node.two_parties import ROWS, RUN, CheapTraining, World, make_homes, run_all, small_plan
 
 MALFORMED = 1000

@@ -16,7 +16,7 @@ from fed_node.errors import (
     StoreDamaged,
     StoreInUse,
 )
-from fed_node.ledger import Budget, Ledger, LedgerView
+from fed_node.ledger.ledger import Budget, Ledger, LedgerView
 from synth.errors import BudgetError, InputError
 from synth.privacy.accounting import compose
 from synth.privacy.events import CountNoise, Event, SampledGaussian, Unaccounted
@@ -206,9 +206,9 @@ def test_the_export_holds_everything_an_auditor_composes(path: Path) -> None:
 def test_time_decides_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger(path, "patients", BUDGET)
     ledger.reserve("r1", PLAN, [TRAINING], automatic=True)
-    monkeypatch.setattr("fed_node.ledger.utc_now", lambda: "1970-01-01T00:00:00+00:00")
+    monkeypatch.setattr("fed_node.ledger.ledger.utc_now", lambda: "1970-01-01T00:00:00+00:00")
     ledger.charge("r1", PLAN, 0, "a", [steps(1)])
-    monkeypatch.setattr("fed_node.ledger.utc_now", lambda: "2999-01-01T00:00:00+00:00")
+    monkeypatch.setattr("fed_node.ledger.ledger.utc_now", lambda: "2999-01-01T00:00:00+00:00")
     ledger.charge("r1", PLAN, 1, "b", [steps(1)])
     ledger.close()
     again = Ledger(path, "patients", BUDGET)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from fed_node.errors import StoreDamaged, StoreInUse, StoreUnwritable
-from fed_node.ledger import Budget, Ledger, LedgerView
+from fed_node.ledger.ledger import Budget, Ledger, LedgerView
 from synth.privacy.events import SampledGaussian
 from synth.privacy.lifetime import compose_adaptively
 
@@ -108,7 +108,7 @@ def test_a_cut_emptied_or_removed_file_is_refused(path: Path, damage: Callable[[
 
 
 def test_an_entry_of_an_unknown_version_is_refused(tmp_path: Path) -> None:
-    from fed_node.chain import Chain
+    from fed_node.ledger.chain import Chain
 
     path = tmp_path / "ledger.sqlite"
     chain = Chain(path, write=True)
@@ -156,7 +156,7 @@ READ_ONLY = """
 import os, sys
 from pathlib import Path
 from fed_node.errors import StoreUnwritable
-from fed_node.ledger import Budget, Ledger, LedgerView
+from fed_node.ledger.ledger import Budget, Ledger, LedgerView
 if os.geteuid() == 0:
     os.setuid({nobody})  # nothing is read-only for root
 path = Path(sys.argv[1])
@@ -185,7 +185,7 @@ def test_a_read_only_volume(path: Path, open_folder: Path) -> None:
 WORKER = """
 import sys
 from pathlib import Path
-from fed_node.ledger import Budget, Ledger
+from fed_node.ledger.ledger import Budget, Ledger
 from synth.privacy.events import SampledGaussian
 ledger = Ledger(Path(sys.argv[1]), "patients", Budget(8.0, 1e-6))
 ledger.reserve("r2", "p" * 64, [SampledGaussian(0.02, 1.5, 500)], automatic=True)

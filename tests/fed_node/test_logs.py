@@ -14,7 +14,7 @@ import pytest
 
 from fed_node.errors import StoreUnwritable
 from fed_node.guard import Refused, attempt
-from fed_node.logs import log_client, log_party, log_worker
+from fed_node.process.logs import log_client, log_party, log_worker
 from synth.errors import DataError
 
 SECRET = "secret-diagnosis-F20.0"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fed_node.ledger import Budget, Ledger
-from fed_node.metrics import BudgetMetrics, serve_metrics
+from fed_node.ledger.ledger import Budget, Ledger
+from fed_node.process.prometheus import BudgetMetrics, serve_metrics
 
 
 def test_the_budget_is_served_and_nothing_else(tmp_path: Path) -> None:

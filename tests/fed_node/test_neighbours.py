@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 
 from aggregator.federate import federate
-from aggregator.secure_sum import SecureSum
+from aggregator.sums.secure_sum import SecureSum
 from fed_node.party import Party
 from fed_node.source import read_records_from
 from synth.encoding.cells import Cells
 from synth.errors import FedsynthError
 from synth.interface import Ask
-from synth.mixture_rounds import statistics_inquiry
+from synth.messages.wire import Envelope
 from synth.plan import Plan
-from synth.synthesizers import build
-from synth.wire import Envelope
+from synth.statistics.mixture_rounds import statistics_inquiry
+from synth.synthesizers.registry import build
 from tests.contract.test_synthesizers import SMALLEST
 from tests.fed_node.two_parties import RUN, World, deliver_to, make_homes
 from tests.small import SCHEMA, plan_of, table

@@ -12,16 +12,16 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from aggregator.secure_sum import SecureSum
+from aggregator.sums.secure_sum import SecureSum
 from fed_node.answers import AnswerStore
 from fed_node.errors import NotApproved, NotReserved, RunFinished, RunOfAnotherPlan, StoreDamaged
-from fed_node.ledger import Ledger
+from fed_node.ledger.ledger import Ledger
 from fed_node.party import MOST_RUNS, Party
-from synth import archive, wire
 from synth.errors import ProtocolError
 from synth.interface import Ask
+from synth.messages import archive, wire
+from synth.messages.wire import Envelope
 from synth.plan import Plan
-from synth.wire import Envelope
 from tests.fed_node.two_parties import ROWS, RUN, CheapTraining, World, make_homes, small_plan
 from tests.small import plan_of
 

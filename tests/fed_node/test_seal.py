@@ -24,12 +24,12 @@ from fed_node.errors import (
     StoreDamaged,
     SumRefused,
 )
-from fed_node.seal import Seal
+from fed_node.seal.seal import Seal
 from synth.errors import ProtocolError
-from synth.fields import as_array, as_arrays, blob
 from synth.interface import Answer
-from synth.sums import count_limit
-from synth.wire import Envelope
+from synth.messages.fields import as_array, as_arrays, blob
+from synth.messages.sums import count_limit
+from synth.messages.wire import Envelope
 from tests.aggregator.sealed_parties import (
     RUN,
     STATISTICS,

@@ -15,7 +15,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from flwr.supernode import start_client_internal
 from flwr.supernode.nodestate.in_memory_nodestate import InMemoryNodeState
 
-from fed_node import supernode
+from fed_node.process import supernode
 
 NUMBERS = count()
 
@@ -101,7 +101,7 @@ def test_a_refused_node_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(supernode.ATTEMPT, "0")
     started = _ending(monkeypatch, 1)
     supernode.main()
-    assert started[0][1:] == ["-m", "fed_node.supernode", "--superlink=x:1"]
+    assert started[0][1:] == ["-m", "fed_node.process.supernode", "--superlink=x:1"]
     assert os.environ[supernode.ATTEMPT] == "1"
 
 

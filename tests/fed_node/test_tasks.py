@@ -7,7 +7,7 @@ from flwr.proto.message_pb2 import ObjectTree
 from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, ObjectUnavailableError
 from flwr.supernode.runtime import run_clientapp
 
-from fed_node import tasks
+from fed_node.process import tasks
 
 
 def test_arrays_that_never_come_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

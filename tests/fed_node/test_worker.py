@@ -27,18 +27,19 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from fed_node import party as party_module
-from fed_node.app import app
 from fed_node.errors import StoreInUse
-from fed_node.frames import Hangup, Request, receive_reply, receive_request, send_reply, send_request
 from fed_node.guard import REFUSED, Refused
 from fed_node.party import Party
-from fed_node.resident import WorkerAway, WorkerRefused, ask_worker, ping
-from fed_node.worker import Worker, ready_file, serve
-from synth import VERSION, wire
+from fed_node.process.client_app import app
+from fed_node.process.frames import Hangup, Request, receive_reply, receive_request, send_reply, send_request
+from fed_node.process.worker import Worker, ready_file, serve
+from fed_node.process.worker_client import WorkerAway, WorkerRefused, ask_worker, ping
+from synth import VERSION
 from synth.errors import InputError, ProtocolError
 from synth.interface import Scalar
+from synth.messages import wire
+from synth.messages.wire import Envelope
 from synth.plan import Plan
-from synth.wire import Envelope
 from tests.fed_node.two_parties import RUN, CheapTraining, World, make_homes, run_all, small_plan
 from tests.small import plan_of
 
@@ -207,7 +208,9 @@ def test_nobody_there_is_said_and_a_message_that_always_kills_is_given_up(tmp_pa
         thread.join()
 
 
-SERVE = "import sys; from pathlib import Path; from fed_node.worker import serve; serve(*map(Path, sys.argv[1:]))"
+SERVE = (
+    "import sys; from pathlib import Path; from fed_node.process.worker import serve; serve(*map(Path, sys.argv[1:]))"
+)
 
 
 def started(home: Path) -> subprocess.Popen[bytes]:
@@ -291,6 +294,6 @@ def test_many_simulated_parties_share_a_process(tmp_path: Path) -> None:
 
 def test_the_client_app_imports_nothing_heavy() -> None:
     heavy = ["torch", "pandas", "scipy", "sklearn", "dp_accounting", "pyarrow", "tenseal", "opacus", "fed_node.party"]
-    code = f"import json, sys, fed_node.app; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
+    code = f"import json, sys, fed_node.process.client_app; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
     assert json.loads(found.stdout) == []

@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 import yaml
 
-from aggregator.exchange import Replies
 from aggregator.federate import federate
-from aggregator.secure_sum import SecureSum
+from aggregator.sums.exchange import Replies
+from aggregator.sums.secure_sum import SecureSum
 from crypto.keys import IdentityKey
-from fed_node import administration
+from fed_node.consent import administration
 from fed_node.party import Party
-from synth.certificate import Statement
+from synth.certificate.certificate import Statement
 from synth.encoding.records import Records
 from synth.errors import FedsynthError, ProtocolError, Refusal
 from synth.interface import Answer, Arrays, Ask, Inquiry, Sum
-from synth.mixture_rounds import statistics_inquiry
+from synth.messages.wire import Envelope
 from synth.plan import Plan
 from synth.privacy.events import Event, SampledGaussian
 from synth.privacy.noise import NoiseSource
-from synth.wire import Envelope
+from synth.statistics.mixture_rounds import statistics_inquiry
 from tests.small import plan_of, table
 
 RUN = "run-1"

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fedsynth.quick_evaluation import quick_evaluation
+from fedsynth.evaluation.quick import quick_evaluation
 from fedsynth.report.page import POLICY, page
 from fedsynth.report.subject import Subject, TableFile, provenance
 from synth.metrics.evaluate import evaluate

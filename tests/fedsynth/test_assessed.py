@@ -10,28 +10,28 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from aggregator.app import Desk, synthesize
-from aggregator.desks import RunFolder, as_text
-from aggregator.metrics import metrics_text
 from aggregator.publish import WITHHELD, Release
-from aggregator.reporter import Reporter
+from aggregator.run import Desk, synthesize
+from aggregator.server.prometheus import metrics_text
+from aggregator.server.reporter import Reporter
+from aggregator.server.run_folder import RunFolder, as_text
 from aggregator.watch import Silent
 from crypto.keys import IdentityKey
-from fed_node.description import describe
+from fed_node.consent.description import describe
 from fed_node.party import Party
-from fedsynth import commands_run
 from fedsynth.cli import app
 from fedsynth.cluster.runs import Aggregator
-from fedsynth.commands_verify import is_signed
+from fedsynth.commands import run as commands_run
+from fedsynth.commands.verify import is_signed
 from fedsynth.report.assessed import assessed
 from synth.assessment.inquiry import AssessmentInquiry
-from synth.certificate import Certificate, events_of
+from synth.certificate.certificate import Certificate, events_of
+from synth.certificate.verification import Evidence, check_certificate
 from synth.errors import Withheld
+from synth.messages.wire import Envelope
 from synth.plan import Plan
 from synth.privacy.accounting import as_units
 from synth.programme import whole_cost
-from synth.verification import Evidence, check_certificate
-from synth.wire import Envelope
 from tests.fed_node.two_parties import World, make_homes
 from tests.small import plan_content, table
 

@@ -11,11 +11,12 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from fedsynth import audit_run, commands_audit
-from fedsynth.audit_run import CLAIM, NONE, Folder, Settings
 from fedsynth.cli import app
-from synth import archive
+from fedsynth.commands import audit as commands_audit
+from fedsynth.evaluation import audit_runs as audit_run
+from fedsynth.evaluation.audit_runs import CLAIM, NONE, Folder, Settings
 from synth.errors import InputError
+from synth.messages import archive
 from tests.small import plan_content, table
 
 QUICK = {"name": "marginals", "bins": 8, "model_size_mb": 0.05, "iterations": 100}

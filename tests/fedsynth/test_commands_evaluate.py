@@ -12,11 +12,11 @@ import yaml
 from aggregator.publish import Release
 from aggregator.watch import Silent
 from fed_node.source import read_records_from
-from fedsynth.evaluation_files import require_place
-from fedsynth.quick_evaluation import quick_evaluation
-from fedsynth.simulate import Folders
-from fedsynth.simulation_report import write_report
-from synth.certificate import Certificate
+from fedsynth.evaluation.files import require_place
+from fedsynth.evaluation.quick import quick_evaluation
+from fedsynth.simulation.report import write_report
+from fedsynth.simulation.simulate import Folders
+from synth.certificate.certificate import Certificate
 from synth.errors import InputError, OutputError
 from synth.metrics.evaluation import Evaluation
 from synth.schema import Schema
@@ -100,7 +100,7 @@ def test_the_report_of_a_simulation_names_its_own_option_and_the_closed_gate(
     made = table(120, seed=2).drop(columns="patient")
     made.to_csv(tmp_path / "synthetic.csv", index=False)
     rows = read_records_from(tmp_path / "real.csv", plan.table)
-    monkeypatch.setattr("fedsynth.simulation_report.real_records", lambda *_: rows)
+    monkeypatch.setattr("fedsynth.simulation.report.real_records", lambda *_: rows)
     certificate = certificate_for(ANOTHER).model_copy(update={"assessment": closed_gate()})
     write_report(plan, Folders(tmp_path), Release(tmp_path, made, certificate), None, Silent())
     text = Page((tmp_path / "report.html").read_text()).text

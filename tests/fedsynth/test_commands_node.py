@@ -19,10 +19,10 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from crypto.keys import IdentityKey
-from fed_node.consent import Approvals
-from fed_node.ledger import Budget, Ledger
-from fed_node.policy import Policy
-from fed_node.resident import ping
+from fed_node.consent.approvals import Approvals
+from fed_node.consent.policy import Policy
+from fed_node.ledger.ledger import Budget, Ledger
+from fed_node.process.worker_client import ping
 from fed_node.settings import PartySettings
 from fedsynth.cli import app
 from fedsynth.provision.federation import Member

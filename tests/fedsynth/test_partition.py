@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedsynth.partition import Partition, partition
+from fedsynth.simulation.partition import Partition, partition
 from synth.errors import InputError
 
 TABLE = pd.DataFrame({"n": np.arange(600), "label": np.where(np.arange(600) % 4 == 0, "yes", "no")})

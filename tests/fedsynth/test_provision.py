@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 from typer.testing import CliRunner
 
 from crypto.keys import Identity, IdentityKey
-from fedsynth.commands_provision import provision
+from fedsynth.commands.provision import provision
 from fedsynth.provision.authority import is_signed_by, names_of
 from fedsynth.provision.federation import read_federation
 from fedsynth.provision.party_keys import new_keys

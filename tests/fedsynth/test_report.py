@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from fedsynth.cli import app
-from fedsynth.evaluation_files import certified
-from fedsynth.quick_evaluation import quick_evaluation
+from fedsynth.evaluation.files import certified
+from fedsynth.evaluation.quick import quick_evaluation
 from fedsynth.report.charts import Bar, Span, bars, intervals
 from fedsynth.report.columns import per_whole_number
 from fedsynth.report.heatmaps import heatmap
@@ -28,7 +28,7 @@ from fedsynth.report.page import POLICY, page
 from fedsynth.report.subject import Subject, TableFile, provenance
 from fedsynth.report.words import interval, verdict
 from synth.assessment.record import AssessmentRecord, Figure, Verdict
-from synth.certificate import Certificate, Claim
+from synth.certificate.certificate import Certificate, Claim
 from synth.errors import DataError, InputError
 from synth.metrics.attacks.risk import Interval
 from synth.metrics.evaluation import Evaluation, Risk, Score

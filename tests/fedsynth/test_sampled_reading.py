@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from fedsynth.cli import app
-from fedsynth.sampled_reading import read_sample, read_text
+from fedsynth.evaluation.sampled_reading import read_sample, read_text
 from synth.errors import InputError
 from synth.schema import Categorical, Integer, Schema
 
@@ -74,7 +74,7 @@ def test_a_schema_is_not_drafted_from_more_rows_than_fit(tmp_path: Path) -> None
 
 
 def test_the_report_says_which_tables_were_not_seen_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedsynth.evaluation_files.MOST_ROWS", 60)
+    monkeypatch.setattr("fedsynth.evaluation.files.MOST_ROWS", 60)
     path = written(tmp_path, 100)
     (tmp_path / "schema.yaml").write_text(yaml.safe_dump(SCHEMA.model_dump(mode="json")))
     files = [str(path), str(path), "--schema", str(tmp_path / "schema.yaml"), "--out", str(tmp_path / "out")]

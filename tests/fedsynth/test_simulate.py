@@ -12,11 +12,11 @@ import yaml
 from typer.testing import CliRunner
 
 from aggregator.watch import Silent
-from fedsynth import simulate as simulation
 from fedsynth.cli import app
-from fedsynth.simulate import Folders
-from synth import archive
+from fedsynth.simulation import simulate as simulation
+from fedsynth.simulation.simulate import Folders
 from synth.errors import FedsynthError, InputError, Refusal
+from synth.messages import archive
 from tests.small import plan_content, table
 
 TINY = {

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth import archive
 from synth.errors import InputError, OutputError
+from synth.messages import archive
 
 ARRAYS = {"a/b": np.arange(6.0).reshape(2, 3), "empty": np.zeros((0, 4), np.int64)}
 

@@ -9,7 +9,7 @@ from synth.encoding.cells import Cells
 from synth.encoding.contingency import count
 from synth.encoding.records import Codec, Records
 from synth.plan import parse_schema
-from synth.synthesizers import FAMILIES
+from synth.synthesizers.registry import FAMILIES
 from tests.contract.test_synthesizers import PRIVACIES, SMALLEST
 from tests.inline import Inline, trained
 from tests.small import SCHEMA, plan_of, table

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from fed_node.consent import check_ask
-from fed_node.description import describe
+from fed_node.consent.approvals import check_ask
+from fed_node.consent.description import describe
 from fed_node.errors import AskOutsidePlan
-from synth.certificate import noise_in_words, sampling_in_words
+from synth.certificate.certificate import noise_in_words, sampling_in_words
 from synth.errors import ProtocolError
 from synth.family import MIXTURE_ROUNDS, Sampling
 from synth.interface import Ask
-from synth.mixture_rounds import MixtureInquiry
 from synth.plan import Plan
 from synth.programme import costs, inquiries, only_plain, programme, whole_cost
-from synth.statistics import Statistics
+from synth.statistics.histograms import Statistics
+from synth.statistics.mixture_rounds import MixtureInquiry
 from tests.contract.test_synthesizers import SMALLEST
 from tests.inline import Inline
 from tests.small import plan_of, table
@@ -127,7 +127,7 @@ def test_only_the_programme_lists_the_phases() -> None:
             found = {phase for phase in ("statistics", "training", "assessment") if f'"{phase}"' in path.read_text()}
             if len(found) == 3 or {"statistics", "training"} <= found:
                 named[path.relative_to(ROOT).as_posix()] = found
-    assert set(named) == {"synth/programme.py", "fed_node/description.py"}
+    assert set(named) == {"synth/programme.py", "fed_node/consent/description.py"}
 
 
 def test_no_family_is_known_outside_its_folder_and_the_registry() -> None:
@@ -138,6 +138,6 @@ def test_no_family_is_known_outside_its_folder_and_the_registry() -> None:
 
 
 def test_consent_loads_no_model() -> None:
-    loaded = "import sys, fed_node.consent, fed_node.description; print('torch' in sys.modules)"
+    loaded = "import sys, fed_node.consent.approvals, fed_node.consent.description; print('torch' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from synth.errors import ProtocolError
 from synth.interface import Answer, Ask
+from synth.messages.sums import Layout, count_limit, tolerates_loss
 from synth.programme import mode_of
-from synth.sums import Layout, count_limit, tolerates_loss
 from tests.small import plan_of
 
 CTGAN = {"name": "ctgan"}

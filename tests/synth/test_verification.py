@@ -11,14 +11,14 @@ import pytest
 from aggregator.checkpoint import Position
 from aggregator.publish import certify, signed
 from crypto.keys import IdentityKey
-from fedsynth.commands_verify import is_signed
-from synth.certificate import Certificate, Signature, SignedStatement, Statement, as_records
-from synth.participation import Participation, Span, count_variance, joined
+from fedsynth.commands.verify import is_signed
+from synth.certificate.certificate import Certificate, Signature, SignedStatement, Statement, as_records
+from synth.certificate.participation import Participation, Span, count_variance, joined
+from synth.certificate.promise import promise
+from synth.certificate.verification import Evidence, check_certificate
 from synth.plan import Plan
 from synth.privacy.events import Event, SampledGaussian
 from synth.programme import costs, programme, whole_cost
-from synth.promise import promise
-from synth.verification import Evidence, check_certificate
 from tests.small import plan_of
 
 KEYS = {f"party-{n}": IdentityKey.generate() for n in (1, 2, 3)} | {"aggregator": IdentityKey.generate()}

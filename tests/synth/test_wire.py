@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from synth import wire
 from synth.errors import ProtocolError
 from synth.interface import Answer, Ask
-from synth.wire import Envelope
+from synth.messages import wire
+from synth.messages.wire import Envelope
 
 arrays = st.dictionaries(
     st.text("abcdef/", min_size=1, max_size=6),

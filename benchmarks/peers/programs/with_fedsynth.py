@@ -7,8 +7,8 @@ from pathlib import Path
 
 from aggregator.watch import Silent
 from benchmarks.peers.programs.job import Job, read_job
-from fedsynth import simulate
 from fedsynth.documents import read_plan_content
+from fedsynth.simulation import simulate
 
 PLANS = {"marginals": "adult.yaml", "ctgan": "adult-ctgan.yaml"}
 

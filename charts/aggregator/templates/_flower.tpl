@@ -1,6 +1,6 @@
 {{/* Every flag and variable of Flower 1.41 that this chart uses. The ports and paths belong to it: SuperLink serves
      Fleet, Control and Runtime on one port, so it is bound to loopback and only the edge is seen from outside.
-     `aggregator.runner` stands in for Flower's SuperExec. */}}
+     `aggregator.server.runner` stands in for Flower's SuperExec. */}}
 {{- define "aggregator.flowerEnvironment" -}}
 - {name: FLWR_TELEMETRY_ENABLED, value: "0"}
 - {name: FLWR_DISABLE_UPDATE_CHECK, value: "1"}
@@ -25,7 +25,7 @@
 {{- define "aggregator.runnerCommand" -}}
 - python
 - -m
-- aggregator.runner
+- aggregator.server.runner
 - localhost:8000
 - /run/loopback/ca.crt
 {{- end }}

@@ -1,5 +1,5 @@
 {{/* Every flag and variable of Flower 1.41 that this chart uses. The SuperNode's own API is bound to loopback: nothing
-     connects inwards. `fed_node.supernode` starts Flower's SuperNode; `fed_node.tasks` stands in for its SuperExec, and
+     connects inwards. `fed_node.process.supernode` starts Flower's SuperNode; `fed_node.process.tasks` stands in for its SuperExec, and
      runs the code of this image whatever bundle the aggregator sends. */}}
 {{- define "fed-node.flowerEnvironment" -}}
 - {name: FLWR_TELEMETRY_ENABLED, value: "0"}
@@ -12,7 +12,7 @@
 {{- define "fed-node.supernodeCommand" -}}
 - python
 - -m
-- fed_node.supernode
+- fed_node.process.supernode
 - --superlink={{ required "aggregator.endpoint is required: HOST:PORT, as the kit says" .Values.aggregator.endpoint }}
 - --root-certificates=/etc/fedsynth/given/ca.crt
 - --auth-supernode-private-key=/etc/fedsynth/keys/node.key
@@ -25,6 +25,6 @@
 {{- define "fed-node.tasksCommand" -}}
 - python
 - -m
-- fed_node.tasks
+- fed_node.process.tasks
 - 127.0.0.1:9094
 {{- end }}

@@ -7,6 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from synth.constraints import determined
+from synth.counting.drawing import Drawing
 from synth.encoding import contingency
 from synth.encoding.bins import Bins
 from synth.encoding.cells import Cells
@@ -15,10 +16,9 @@ from synth.encoding.scales import Floats
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Array, Arrays, Sum, Synthesizer
 from synth.plan import Plan
-from synth.statistics import Statistics
+from synth.statistics.histograms import Statistics
 from synth.synthesizers.bayes.network import Network, Node
 from synth.synthesizers.bayes.settings import BayesSettings
-from synth.synthesizers.marginals.drawing import Drawing
 
 RELEASED = "statistics/"
 

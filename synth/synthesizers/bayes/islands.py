@@ -20,7 +20,6 @@ from math import prod
 
 import numpy as np
 
-from synth.asked import Form, checked, exactly, require_names, whole_numbers
 from synth.encoding import contingency
 from synth.encoding.bins import Bins
 from synth.encoding.cells import Cells
@@ -29,10 +28,11 @@ from synth.encoding.records import Records
 from synth.encoding.scales import Floats
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Answer, Arrays, Ask, Sum
+from synth.messages.asked import Form, checked, exactly, require_names, whole_numbers
 from synth.plan import Plan
 from synth.privacy.events import Event, Laplace, Unaccounted
 from synth.privacy.noise import NoiseSource
-from synth.statistics import Statistics
+from synth.statistics.histograms import Statistics
 from synth.synthesizers.bayes import genetics
 from synth.synthesizers.bayes.base import BayesBase, summed
 from synth.synthesizers.bayes.genetics import Breeding, Individual, usable

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synth.counting.tree import draw_places
 from synth.encoding.contingency import Clique, Ints
 from synth.encoding.scales import Floats
-from synth.synthesizers.marginals.tree import draw_places
 
 SPARE = 8  # rows drawn per row kept under conditions
 PROBES = 20_000  # rows that tell whether conditions can be met at all

@@ -14,8 +14,12 @@ from math import prod
 
 import numpy as np
 
-from synth.asked import Form, checked, require_names, whole_numbers
 from synth.budget import summed_variance
+from synth.counting import possible
+from synth.counting.binning import bins_worth_counting
+from synth.counting.estimates import Measurement, measured_columns, measured_tables
+from synth.counting.evidence import Evidence
+from synth.counting.party_side import asked_bins, tables_of, with_noise
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
 from synth.encoding.cells import Cells
@@ -24,20 +28,17 @@ from synth.encoding.records import Records
 from synth.encoding.scales import Floats
 from synth.errors import ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Sum
+from synth.messages.asked import Form, checked, require_names, whole_numbers
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
-from synth.statistics import Statistics
+from synth.statistics.histograms import Statistics
 from synth.synthesizers.bayes.base import BayesBase, summed
 from synth.synthesizers.bayes.genetics import Breeding
 from synth.synthesizers.bayes.scores import FamilyScores
 from synth.synthesizers.bayes.settings import BayesSettings
 from synth.synthesizers.bayes.tables import learn
-from synth.synthesizers.marginals import possible, schedule
-from synth.synthesizers.marginals.binning import bins_worth_counting
-from synth.synthesizers.marginals.estimates import Measurement, measured_columns, measured_tables
-from synth.synthesizers.marginals.evidence import Evidence
-from synth.synthesizers.marginals.party_side import asked_bins, tables_of, with_noise
+from synth.synthesizers.marginals import schedule
 
 EXACT_TABLES = ("exact contingency tables of pairs of columns", "exact contingency tables of columns and their parents")
 ITERATIONS = 1000  # at most, of fitting the model of pairs that the search reads

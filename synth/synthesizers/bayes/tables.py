@@ -12,13 +12,13 @@ from itertools import combinations
 
 import numpy as np
 
+from synth.counting.estimates import Measurement, average, margin
+from synth.counting.evidence import Evidence
+from synth.counting.fitting import Fitter
+from synth.counting.structure import Structure
 from synth.encoding.contingency import Clique
 from synth.encoding.scales import Floats
 from synth.synthesizers.bayes.network import Network, Node, conditional
-from synth.synthesizers.marginals.estimates import Measurement, average, margin
-from synth.synthesizers.marginals.evidence import Evidence
-from synth.synthesizers.marginals.fitting import Fitter
-from synth.synthesizers.marginals.structure import Structure
 
 ITERATIONS = 1000  # at most; a fit stops when it no longer gains
 

@@ -12,15 +12,15 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from synth.asked import Form, checked, distribution, require_names
 from synth.encoding.features import PREFIX, Features
 from synth.encoding.mixtures import COMPONENTS
 from synth.encoding.scales import Floats
 from synth.errors import ProtocolError
 from synth.interface import Arrays, Ask
+from synth.messages.asked import Form, checked, distribution, require_names
 from synth.plan import Plan
+from synth.statistics.similarity import share_limits
 from synth.synthesizers.ctgan.settings import CtganSettings
-from synth.synthesizers.ctgan.similarity import share_limits
 from synth.synthesizers.ctgan.weights import Networks
 
 FREQUENCIES, SHARES = "frequencies/", "shares"

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from synth.asked import whole_numbers
 from synth.budget import set_aside
 from synth.encoding.cells import Cells
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Ask
+from synth.messages.asked import whole_numbers
 from synth.plan import Plan
 from synth.privacy.calibration import calibrate_noise_multiplier, steps_affordable
 from synth.privacy.dpsgd import StepPrivacy

@@ -27,14 +27,14 @@ from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer
 from synth.plan import Plan
 from synth.privacy.events import Event
 from synth.privacy.noise import NoiseSource
-from synth.statistics import Statistics
+from synth.statistics.histograms import Statistics
+from synth.statistics.similarity import party_shares, similarity_weights
 from synth.synthesizers.ctgan import question
 from synth.synthesizers.ctgan.conditions import Conditions
 from synth.synthesizers.ctgan.drawing import Drawing, settle_batch_norm
 from synth.synthesizers.ctgan.question import FREQUENCIES, SHARES
 from synth.synthesizers.ctgan.schedule import Schedule
 from synth.synthesizers.ctgan.settings import CtganSettings
-from synth.synthesizers.ctgan.similarity import party_shares, similarity_weights
 from synth.synthesizers.ctgan.steps import made_up
 from synth.synthesizers.ctgan.streams import Stream
 from synth.synthesizers.ctgan.training import LocalTraining

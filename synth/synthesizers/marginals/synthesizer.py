@@ -13,8 +13,14 @@ from functools import cached_property
 
 import numpy as np
 
-from synth.asked import Form, checked, require_names, whole_numbers
 from synth.constraints import determined
+from synth.counting import possible
+from synth.counting.binning import bins_worth_counting
+from synth.counting.drawing import Drawing
+from synth.counting.estimates import Measurement, measured_columns, measured_tables
+from synth.counting.evidence import Evidence
+from synth.counting.party_side import asked_bins, tables_of, with_noise
+from synth.counting.tree import Tree
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
 from synth.encoding.cells import Cells
@@ -22,18 +28,13 @@ from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer
+from synth.messages.asked import Form, checked, require_names, whole_numbers
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
-from synth.statistics import Statistics
-from synth.synthesizers.marginals import possible, schedule
-from synth.synthesizers.marginals.binning import bins_worth_counting
-from synth.synthesizers.marginals.drawing import Drawing
-from synth.synthesizers.marginals.estimates import Measurement, measured_columns, measured_tables
-from synth.synthesizers.marginals.evidence import Evidence
-from synth.synthesizers.marginals.party_side import asked_bins, tables_of, with_noise
+from synth.statistics.histograms import Statistics
+from synth.synthesizers.marginals import schedule
 from synth.synthesizers.marginals.settings import MarginalsSettings
-from synth.synthesizers.marginals.tree import Tree
 
 
 class Marginals(Synthesizer):

@@ -11,7 +11,6 @@ from dp_accounting.gaussian_mechanism import get_epsilon_gaussian, get_sigma_gau
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth import wire
 from synth.assessment import schedule
 from synth.assessment.inquiry import AssessmentInquiry
 from synth.assessment.scorecard import BUCKETS
@@ -21,13 +20,14 @@ from synth.budget import assessment_events, set_aside, share_of, summed_variance
 from synth.encoding.records import Codec, Records
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Ask, Sum
+from synth.messages import wire
 from synth.plan import Plan, parse_plan
 from synth.privacy.accounting import as_units, compose
 from synth.privacy.noise import seeded_source
 from synth.programme import inquiries, programme, whole_cost
 from synth.schema import digest_of
-from synth.statistics import Statistics
-from synth.synthesizers import FAMILIES
+from synth.statistics.histograms import Statistics
+from synth.synthesizers.registry import FAMILIES
 from tests.contract.test_synthesizers import SMALLEST
 from tests.inline import Inline, statistics_of
 from tests.small import plan_content, plan_of, table

@@ -16,9 +16,9 @@ from synth.plan import parse_plan
 from synth.privacy.accounting import compose
 from synth.privacy.events import CountNoise, Unaccounted
 from synth.privacy.noise import seeded_source
-from synth.statistics import StatisticsInquiry
-from synth.synthesizers import build
+from synth.statistics.histograms import StatisticsInquiry
 from synth.synthesizers.bayes.released import ReleasedSearch
+from synth.synthesizers.registry import build
 from tests.inline import Inline, statistics_of, trained
 from tests.small import plan_content, plan_of, table
 from tests.synth.synthesizers.opened_noise import check_opened_noise

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth.certificate import claim_of
+from synth.certificate.certificate import claim_of
 from synth.encoding import contingency
 from synth.encoding.records import Codec, Records
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Ask, Sum
-from synth.mixture_rounds import statistics_inquiry
 from synth.privacy.events import Laplace, Unaccounted
 from synth.privacy.noise import seeded_source
-from synth.synthesizers import build
+from synth.statistics.mixture_rounds import statistics_inquiry
 from synth.synthesizers.bayes.genetics import Breeding
 from synth.synthesizers.bayes.islands import IslandSearch, families_of, fitness_of
 from synth.synthesizers.bayes.laplace import laplace_variance
+from synth.synthesizers.registry import build
 from tests.inline import Inline, statistics_of, trained
 from tests.small import plan_of, table
 

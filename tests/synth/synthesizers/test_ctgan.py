@@ -14,15 +14,15 @@ from synth.encoding.mixtures import Mixture
 from synth.encoding.records import Codec, Records
 from synth.errors import InputError, PlanError, ProtocolError
 from synth.interface import Ask, Sum
-from synth.mixture_rounds import statistics_inquiry
 from synth.plan import Plan, parse_plan
 from synth.privacy.events import Unaccounted
 from synth.privacy.noise import seeded_source
+from synth.statistics.mixture_rounds import statistics_inquiry
+from synth.statistics.similarity import combine, party_shares, share_limits, similarity_weights
 from synth.synthesizers.ctgan import question
 from synth.synthesizers.ctgan.drawing import fit_numbers, raked
 from synth.synthesizers.ctgan.question import SHARES
 from synth.synthesizers.ctgan.settings import CtganSettings
-from synth.synthesizers.ctgan.similarity import combine, party_shares, share_limits, similarity_weights
 from synth.synthesizers.ctgan.synthesizer import Ctgan
 from tests.inline import Inline
 from tests.small import plan_content, plan_of, table

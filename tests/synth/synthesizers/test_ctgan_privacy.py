@@ -25,7 +25,7 @@ from synth.privacy.dpsgd import PrivateGradient, StepPrivacy
 from synth.privacy.events import SampledGaussian, Unaccounted
 from synth.privacy.noise import seeded_source
 from synth.schema import Schema
-from synth.statistics import Statistics, StatisticsInquiry
+from synth.statistics.histograms import Statistics, StatisticsInquiry
 from synth.synthesizers.ctgan.conditions import Conditions, TrainingBySampling
 from synth.synthesizers.ctgan.networks import Discriminator
 from synth.synthesizers.ctgan.schedule import Schedule

@@ -16,7 +16,7 @@ from synth.plan import Plan, parse_plan
 from synth.privacy.accounting import compose
 from synth.privacy.events import Unaccounted
 from synth.privacy.noise import seeded_source
-from synth.statistics import Statistics, StatisticsInquiry
+from synth.statistics.histograms import Statistics, StatisticsInquiry
 from synth.synthesizers.marginals.schedule import candidate_pairs
 from synth.synthesizers.marginals.synthesizer import Marginals
 from tests.small import plan_of, table

@@ -17,14 +17,14 @@ from dp_accounting.gaussian_mechanism import get_epsilon_gaussian
 from scipy.stats import beta, norm
 
 from synth.budget import share_of
+from synth.counting import party_side
 from synth.encoding import contingency
 from synth.encoding.records import Records
 from synth.interface import Ask, Inquiry, Scalar
 from synth.plan import Plan, parse_plan
 from synth.privacy.events import CountNoise
 from synth.privacy.noise import seeded_source
-from synth.statistics import StatisticsInquiry
-from synth.synthesizers.marginals import party_side
+from synth.statistics.histograms import StatisticsInquiry
 from synth.synthesizers.marginals.synthesizer import Marginals
 
 EPSILON, DELTA, TRIALS = 1.0, 1e-3, 2500  # per world; enough to notice half the noise, in a few seconds

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synth.counting.estimates import Measurement, average, measured
+from synth.counting.evidence import Evidence
+from synth.counting.fitting import Fitter, Zeros
+from synth.counting.structure import junction_tree, model_bytes
+from synth.counting.tree import Tree
 from synth.encoding.contingency import Clique
-from synth.synthesizers.marginals.estimates import Measurement, average, measured
-from synth.synthesizers.marginals.evidence import Evidence
-from synth.synthesizers.marginals.fitting import Fitter, Zeros
-from synth.synthesizers.marginals.structure import junction_tree, model_bytes
-from synth.synthesizers.marginals.tree import Tree
 
 SIZES = [3, 2, 4, 3]
 CLIQUES = [(0, 1), (1, 2), (2, 3), (0, 3)]  # a cycle, so that triangulation matters

@@ -1,0 +1,176 @@
+"""The operator's words to the SuperLink: who may connect, start this plan, stop that run. One JSON object each.
+
+It runs inside the cluster: in jobs, which present the certificate of the Control door, and in the aggregator's own pod,
+on loopback. What is needed for either is in the environment: FEDSYNTH_CONTROL (HOST:PORT) and FEDSYNTH_CONTROL_FILES
+(a folder with ca.crt, tls.crt and tls.key).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+from cryptography.hazmat.primitives import serialization
+from flwr.common.serde import user_config_to_proto
+from flwr.proto.control_pb2 import (
+    ListNodesRequest,
+    ListRunsRequest,
+    RegisterNodeRequest,
+    StartRunRequest,
+    StopRunRequest,
+    UnregisterNodeRequest,
+)
+from flwr.proto.fab_pb2 import Fab
+from flwr.supercore.control import ControlHttpClient
+from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
+
+from aggregator.server.run_folder import all_runs, as_text, named
+from synth.errors import FedsynthError, InputError, ProtocolError
+
+LABEL = Path("/opt/fedsynth/app")  # the bundle without code; see app/pyproject.toml
+PATIENCE_SECONDS = 120.0  # for a SuperLink that is starting
+UNREGISTERED = "unregistered"
+
+
+class Control:
+    """The SuperLink's Control API."""
+
+    def __init__(self, address: str, files: Path) -> None:
+        context = ssl.create_default_context(cafile=str(files / "ca.crt"))
+        context.check_hostname = False  # the authority signed one certificate and no other; see provision/authority.py
+        context.load_cert_chain(files / "tls.crt", files / "tls.key")
+        version = RuntimeVersionHttpInterceptor(component_name="flwr CLI")
+        self.client = ControlHttpClient(f"https://{address}", interceptors=[version], verify=context)
+
+    def nodes(self) -> list[dict[str, Any]]:
+        listed = self.client.ListNodes(ListNodesRequest()).nodes_info
+        return [
+            {
+                "id": node.node_id,
+                "party": node.name,
+                "online": node.status == "online",
+                "online_until": node.online_until,
+                "key": node.public_key,
+            }
+            for node in listed
+            if node.status != UNREGISTERED
+        ]
+
+    def register(self, parties: dict[str, dict[str, str]]) -> dict[str, Any]:
+        """Make the register equal to `parties`: add, remove, leave the rest alone."""
+        wanted = {_spki(party["nodeKey"]): name for name, party in parties.items()}
+        known = {bytes(node["key"]): node for node in self.nodes()}
+        removed = [node for key, node in known.items() if key not in wanted]
+        for node in removed:
+            self.client.UnregisterNode(UnregisterNodeRequest(node_id=node["id"]))
+        added = [name for key, name in wanted.items() if key not in known]
+        for key, name in wanted.items():
+            if key not in known:
+                self.client.RegisterNode(RegisterNodeRequest(public_key=key, name=name))
+        return {"added": added, "removed": [node["party"] for node in removed], "registered": sorted(wanted.values())}
+
+    def submit(self, plan: dict[str, Any], label: Path = LABEL) -> dict[str, Any]:
+        """Start (or take up again) a run of a plan."""
+        from flwr.cli.build import build_fab_from_disk  # Flower's whole command line; status does not need it
+
+        from synth.plan import parse_plan  # nor pandas
+
+        parsed = parse_plan(plan)
+        content = build_fab_from_disk(label)
+        text = json.dumps(parsed.model_dump(mode="json", by_alias=True))
+        request = StartRunRequest(fab=Fab(content=content), override_config=user_config_to_proto({"plan": text}))
+        started = self.client.StartRun(request)
+        if not started.HasField("run_id"):
+            raise ProtocolError("the SuperLink did not start the run; its log says why")
+        return {"plan": parsed.name, "digest": parsed.digest(), "flower_run": str(started.run_id)}
+
+    def outcome(self, flower_run: str) -> tuple[str, str]:
+        """What Flower says of a run: its status ("running", "finished:failed", …) and details."""
+        listed = self.client.ListRuns(ListRunsRequest(run_id=int(flower_run))).run_dict
+        status = next(iter(listed.values())).status if listed else None
+        if status is None:
+            return "unknown", ""
+        return f"{status.status}:{status.sub_status}".rstrip(":"), status.details
+
+    def runs(self, state: Path) -> list[dict[str, Any]]:
+        """Progress of every run; one that Flower gave up while it still called itself running was interrupted."""
+        found = [run.progress for run in all_runs(state) if run.progress]
+        for progress in found:
+            if progress["state"] == "running":
+                status, details = self.outcome(progress["flower_run"])
+                if status.startswith("finished"):
+                    message = f"{details or status}. Nothing is lost: `fedsynth resume {progress['plan']}`."
+                    progress |= {"state": "interrupted", "error": {"code": "interrupted", "message": message}}
+        return found
+
+    def stop(self, flower_run: str) -> dict[str, Any]:
+        return {"stopped": bool(self.client.StopRun(StopRunRequest(run_id=int(flower_run))).success)}
+
+
+def carry_out(words: list[str]) -> dict[str, Any] | str:
+    """One command: what to print."""
+    state = Path(os.environ.get("FEDSYNTH_STATE", "/var/lib/fedsynth"))
+    control = Control(os.environ["FEDSYNTH_CONTROL"], Path(os.environ["FEDSYNTH_CONTROL_FILES"]))
+    match words:
+        case ["register", path]:
+            return control.register(json.loads(Path(path).read_bytes()))
+        case ["submit", path]:
+            return control.submit(json.loads(Path(path).read_bytes()))
+        case ["status"]:
+            nodes = [{k: v for k, v in node.items() if k != "key"} for node in control.nodes()]
+            return {"nodes": nodes, "runs": control.runs(state)}
+        case ["stop", name]:
+            run = named(state, name)
+            outcome = control.stop(run.progress["flower_run"])
+            run.report(run.progress | {"state": "stopped"})
+            return outcome | {"plan": run.progress["plan"]}
+        case ["plan", name]:
+            found: dict[str, Any] = json.loads((named(state, name).path / "plan.json").read_bytes())
+            return found
+        case ["fetch", name]:
+            return as_text(named(state, name).archive())
+        case ["fetch", name, "--despite-gate"]:
+            return as_text(named(state, name).archive(despite_gate=True))
+    raise InputError(
+        "say one of: register FILE, submit FILE, status, stop NAME, plan NAME, fetch NAME [--despite-gate]"
+    )
+
+
+def _patiently(words: list[str]) -> dict[str, Any] | str:
+    """A SuperLink that is just starting is waited for."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return carry_out(words)
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code not in (502, 503, 504) or time.monotonic() > deadline:
+                raise ProtocolError(f"the Control API answered {error.response.status_code}") from error
+        except httpx.HTTPError as error:
+            if time.monotonic() > deadline:
+                raise ProtocolError(f"the Control API cannot be reached ({type(error).__name__})") from error
+        time.sleep(1)
+
+
+def _spki(openssh: str) -> bytes:
+    """A public key as the SuperLink keeps it."""
+    key = serialization.load_ssh_public_key(openssh.encode())
+    return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+def main() -> None:
+    try:
+        outcome = _patiently(sys.argv[1:])
+    except FedsynthError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(error.exit_code)
+    sys.stdout.write((outcome if isinstance(outcome, str) else json.dumps(outcome)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

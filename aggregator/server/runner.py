@@ -1,0 +1,75 @@
+"""Starts a process for every run that is submitted, and survives what the SuperLink goes through meanwhile.
+
+It stands in for Flower's `flower-superexec`, which ends at the first answer it does not expect (a SuperLink whose
+SQLite is busy says 500) and takes the runs it started with it. This one waits and asks again.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+from flwr.proto.runtime_pb2 import AcquireTaskRequest
+from flwr.supercore.constant import TaskType
+from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
+from flwr.supercore.runtime import RuntimeHttpClient
+
+from aggregator.server.prometheus import start_if_asked
+
+POLL_SECONDS = 0.5  # each look is a write in the SuperLink's database
+AWAY_SECONDS = 2.0
+
+Start = Callable[[str], "subprocess.Popen[bytes]"]  # token → process
+
+
+def serve(runtime: RuntimeHttpClient, start: Start) -> None:
+    """Ask for runs, for ever. Told to end, it ends the runs too: they continue from their checkpoints."""
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        while True:
+            running = [process for process in running if process.poll() is None]  # also buries the dead
+            if token := _next_run(runtime):
+                running.append(start(token))
+            time.sleep(POLL_SECONDS)
+    finally:
+        for process in running:
+            process.terminate()
+
+
+def _next_run(runtime: RuntimeHttpClient) -> str:
+    """The token of a run that waits, if any."""
+    try:
+        return runtime.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.SERVER_APP])).token
+    except httpx.HTTPError as error:
+        sys.stdout.write(json.dumps({"message": "the SuperLink is away", "error": type(error).__name__}) + "\n")
+        time.sleep(AWAY_SECONDS)
+        return ""
+
+
+def main() -> None:
+    """`python -m aggregator.server.runner HOST:PORT CA`, in the SuperLink's pod."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    address, authority = sys.argv[1], sys.argv[2]
+    runtime = RuntimeHttpClient.from_server_address(
+        server_address=address,
+        insecure=False,
+        root_certificates=Path(authority).read_bytes(),
+        interceptors=[RuntimeVersionHttpInterceptor(component_name="SuperExec")],
+    )
+
+    def start(token: str) -> subprocess.Popen[bytes]:
+        command = ["flwr-serverapp", "--runtime-api-address", address, "--root-certificates", authority]
+        return subprocess.Popen([*command, "--token", token])
+
+    start_if_asked()
+    serve(runtime, start)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What the party allows: approved plans, its policy, the plan in plain words, the administrator's decisions."""

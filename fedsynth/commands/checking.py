@@ -1,0 +1,68 @@
+"""Which rows are held against which schema, and the report: for the party's eyes only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from fed_node.consent.approvals import Approvals
+from fed_node.settings import PartySettings
+from fed_node.source import DataReport, Source, check_data, source_of
+from fedsynth.documents import read_document, read_plan, read_schema
+from synth.errors import InputError
+from synth.schema import Schema
+
+
+def source_to_check(home: Path | None, data: Path | None) -> Source:
+    if data is not None:
+        return source_of(data)
+    if home is None:
+        raise InputError("which rows? Give --home DIR, or --data FILE with --schema FILE")
+    return PartySettings.load(home).source(home)
+
+
+def schemas_to_check(home: Path | None, path: Path | None) -> list[Schema]:
+    if path is not None:
+        content = read_document(path)
+        is_schema = isinstance(content, dict) and "columns" in content
+        return [read_schema(path) if is_schema else read_plan(path).table]
+    approvals = Approvals(home / "approved") if home is not None else None
+    schemas = {plan.table.digest(): plan.table for plan in map(approvals.get, approvals.digests())} if approvals else {}
+    if not schemas:
+        raise InputError("which schema? Give --schema FILE (a schema or a plan); no plan is approved here yet")
+    return list(schemas.values())
+
+
+def show_report(console: Console, report: DataReport) -> None:
+    """What does not fit, by column and row number, and what the schema's rules will make of it."""
+    if report.fits:
+        console.print(str(report), markup=False)
+        return
+    table = Table(title=f"{report.place} does not fit the schema (the header is row 1)", title_justify="left")
+    for heading in ("column", "what does not fit", "cells", "rows", "by the schema's rules they", "what to do"):
+        table.add_column(heading, overflow="fold")
+    for problem in report.problems:
+        more = ", …" if problem.cells > len(problem.rows) else ""
+        rows = ", ".join(map(str, problem.rows)) + more if problem.rows else ""
+        outcome = problem.outcome or "cannot be used"
+        table.add_row(problem.column, problem.what, str(problem.cells or ""), rows, outcome, problem.remedy)
+    console.print(table)
+    console.print(report.rules(), markup=False)
+
+
+def show_data(console: Console, home: Path, schema: Schema) -> None:
+    """The rows beside the plan that would use them, so that whoever approves decides with open eyes.
+
+    Where they cannot be reached (a pod without the volume, a database that is down), that is said, and no more.
+    """
+    try:
+        report = check_data(PartySettings.load(home).source(home), schema)
+    except (InputError, OSError) as error:
+        why = str(error) if isinstance(error, InputError) else type(error).__name__
+        console.print(f"Your rows could not be looked at from here: {why}", style="yellow", markup=False)
+        console.print("Check them where they are, with `fedsynth node check-data`, before you approve.", markup=False)
+        return
+    console.print("Your rows, held against this plan's schema (nobody else sees this):", markup=False)
+    show_report(console, report)

@@ -1,0 +1,219 @@
+"""`fedsynth node`: everything a party's administrator does. Nothing here talks to the network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from crypto.keys import Identity
+from fed_node.consent.approvals import check_policy
+from fed_node.consent.description import describe
+from fed_node.ledger.ledger import LedgerView
+from fed_node.settings import LEDGER, LOG, PartySettings, budget_of, policy_at
+from fed_node.source import check_data
+from fedsynth.commands.approving import digest_to_withdraw, show_budget, whole_cost
+from fedsynth.commands.checking import schemas_to_check, show_data, show_report, source_to_check
+from fedsynth.commands.ledger_tables import ledger_report
+from fedsynth.documents import read_plan
+from fedsynth.party_home import identity_of, make_home
+from fedsynth.provision.kits import party_secret
+from fedsynth.provision.party_keys import own_keys
+from synth.errors import InputError
+from synth.messages.archive import write_durably
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="For the administrator of a party: check data, approve plans, run the worker, read the ledger.",
+)
+
+HomeOption = typer.Option(
+    envvar="FEDSYNTH_HOME", help="The party's home folder: party.yaml, policy.yaml, key, ledger, approvals."
+)
+Home = Annotated[Path, HomeOption]
+SOCKET = "worker.sock"
+
+
+@app.command()
+def init(
+    home: Home,
+    name: Annotated[str, typer.Option(help="This party's name in plans: short, lower case.")],
+    data: Annotated[Path, typer.Option(help="The table: CSV, CSV.gz or Parquet. For a database edit party.yaml.")],
+) -> None:
+    """Make a party's home: settings and policy with every key explained, and an identity key.
+
+    The policy starts cautious (ε 1 a run, 3 in all); edit it before the first plan is approved.
+
+    Exit codes: 0 made, 2 the home is in use or the name cannot be used.
+    """
+    identity = make_home(home, name, data)
+    console = Console()
+    console.print(f"Made {home}: party.yaml, policy.yaml, identity.key. Next:")
+    console.print(f"  1. read and edit {home / 'policy.yaml'}")
+    console.print("  2. give the others your public key, and compare fingerprints by telephone:")
+    _show(console, identity)
+    console.print(f"  3. fedsynth node check-data --home {home} --schema SCHEMA")
+
+
+@app.command()
+def keygen(home: Home) -> None:
+    """Make this party's keys, readable by their owner alone, and print the public halves.
+
+    identity.key signs, node.key connects; secrets.yaml is both as a Kubernetes Secret, for `kubectl apply`. None of
+    the three leaves this party. Send the two public lines to the operator, who puts them into the federation, and
+    compare the fingerprints by telephone. An existing key is never replaced: others may have pinned it.
+
+    Exit codes: 0 made or already there, 2 a key that is there cannot be used.
+    """
+    keys = own_keys(home)
+    write_durably(home / "secrets.yaml", party_secret(keys).encode())
+    console = Console(highlight=False)
+    console.print(f"node_key: {keys.public.node_key}", soft_wrap=True)
+    console.print(f"identity: {keys.public.identity}", soft_wrap=True)
+    for kind, text in keys.public.fingerprints().items():
+        console.print(f"fingerprint of the {kind}: {text}", soft_wrap=True)
+
+
+@app.command("check-data")
+def check_data_command(
+    home: Annotated[Path | None, HomeOption] = None,
+    data: Annotated[Path | None, typer.Option(help="A table to check instead of the home's own.")] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="A schema, or a plan with one. Left out: the schemas of all approved plans.")
+    ] = None,
+) -> None:
+    """Check that the rows fit the schema; say what does not, by column and row number, and what becomes of it.
+
+    In a run no row is ever refused, since that would tell the others about it: the schema's rules make something of
+    every cell (the nearest bound, 'other', an empty cell) or leave its row out. Here is where you see that and decide.
+    The report stays on this machine. Nothing is charged, and no cell is printed.
+
+    Exit codes: 0 everything fits, or rules take care of what does not; 2 the table cannot be used or read at all.
+    """
+    console, source = Console(), source_to_check(home, data)
+    reports = [check_data(source, each) for each in schemas_to_check(home, schema)]
+    for report in reports:
+        show_report(console, report)
+    if not all(report.usable for report in reports):
+        raise typer.Exit(2)
+
+
+@app.command()
+def approve(
+    plan: Annotated[Path, typer.Argument(help="The plan, YAML or JSON, as the consortium sent it.")],
+    home: Home,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Approve without asking. The policy and budget still hold.")
+    ] = False,
+) -> None:
+    """Show in words what a PLAN would release and cost, hold it against policy, budget and your rows, and ask.
+
+    Approval is by digest: a plan that is changed afterwards, by one letter, is another plan and is refused. It is for
+    one run, the first that begins, whose whole cost is set aside in the ledger at once, so that the run never ends
+    half-way for lack of budget; what it does not use is given back at its end. The worker may be running.
+
+    Exit codes: 0 approved, 1 you said no, 2 unreadable, 3 the budget is short, 4 the policy forbids it, 6 the volume
+    fails or the worker that holds the ledger does not answer.
+    """
+    from fed_node.consent import administration
+
+    document, settings, policy = read_plan(plan), PartySettings.load(home), policy_at(home)
+    if settings.name not in {party.name for party in document.parties}:
+        raise InputError(f"the plan does not name this party, '{settings.name}'; ask its author.")
+    events, console = whole_cost(document, settings.name), Console(highlight=False)
+    console.print(describe(document, settings.name, events), markup=False)
+    if policy is None:
+        console.print("There is no policy.yaml here: nothing but your judgement limits this plan.", style="yellow")
+    else:
+        check_policy(policy, document, settings.name)
+    show_budget(console, home, document, events)
+    show_data(console, home, document.table)
+    if not yes and not typer.confirm("Approve this plan?", default=False):
+        console.print("Not approved.")
+        raise typer.Exit(1)
+    administration.approve(home, document)
+    console.print(f"Approved, and its cost set aside: {document.digest()}", soft_wrap=True)
+
+
+@app.command()
+def withdraw(
+    plan: Annotated[str, typer.Argument(help="The plan's file, or its digest as `fedsynth node ledger` lists it.")],
+    home: Home,
+) -> None:
+    """Take the approval of a PLAN back: what is set aside for it is given back, and nothing more is answered.
+
+    A run of it that is under way stops at its next question; what it was charged so far stays spent. Approved again,
+    such a run can be taken up where it stopped. A withdrawn plan is remembered: no policy approves it again by itself.
+
+    Exit codes: 0 withdrawn, 2 unreadable, 6 the volume fails or the worker that holds the ledger does not answer.
+    """
+    from fed_node.consent import administration
+
+    digest = digest_to_withdraw(plan)
+    administration.withdraw(home, digest)
+    typer.echo(f"Withdrawn: {digest}")
+
+
+@app.command()
+def ledger(
+    home: Home,
+    verify: Annotated[bool, typer.Option("--verify", help="Only check the chain of entries on the disk.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything, for auditors and other programs.")] = False,
+) -> None:
+    """Show the budget, what was spent, what open runs have reserved, and every entry.
+
+    It may be read while the worker runs. The head is the hash of the last entry: certificates quote it, so a ledger
+    that was cut short can be told from a whole one.
+
+    Exit codes: 0 it holds, 2 there is none, 6 it was damaged or changed.
+    """
+    view = LedgerView(home / LEDGER)
+    try:
+        if verify:
+            typer.echo(f"{view.verify()} entries hold; head {view.head}")
+        elif as_json:
+            typer.echo(view.to_json())
+        else:
+            Console().print(ledger_report(view))
+    finally:
+        view.close()
+
+
+@app.command()
+def serve(
+    home: Home,
+    socket: Annotated[
+        Path | None, typer.Option(help="Unix socket for the ClientApp. Default: worker.sock in the home.")
+    ] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Also serve the budget to your monitoring: GET /metrics.")
+    ] = None,
+) -> None:
+    """Run the worker that holds rows, models, keys and ledger, until it is told to end (SIGTERM, Ctrl-C).
+
+    It may be killed at any moment: what it answered is stored, and nothing is charged twice. Its log is party.log in
+    the home, one JSON object a line; SOCKET with the ending .ready exists while it takes messages.
+
+    Exit codes: 0 told to end, 2 settings, 6 the volume fails or another worker holds the ledger.
+    """
+    from fed_node.process import logs
+    from fed_node.process.prometheus import BudgetMetrics, serve_metrics
+    from fed_node.process.worker import serve as serve_party
+
+    settings = PartySettings.load(home)
+    if settings.seed is not None:
+        raise InputError("party.yaml fixes a seed, and known noise protects nobody; seeds are for `fedsynth simulate`.")
+    if budget_of(settings, policy_at(home)) is None:
+        raise InputError("neither policy.yaml nor party.yaml states a budget; without one nothing is answered.")
+    identity_of(home)
+    logs.log_worker(home / LOG, settings.debug_values)
+    if metrics_port is not None:
+        serve_metrics(BudgetMetrics(settings.name, home / LEDGER), metrics_port)
+    serve_party(home, socket or home / SOCKET)
+
+
+def _show(console: Console, identity: Identity) -> None:
+    console.print(f"     public key   {identity.to_text()}", soft_wrap=True, highlight=False)
+    console.print(f"     fingerprint  {identity.fingerprint()}", soft_wrap=True, highlight=False)

@@ -1,0 +1,220 @@
+"""`fedsynth simulate` and `fedsynth sample`: the data scientist's two commands."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.panel import Panel
+
+from aggregator.publish import WITHHELD
+from fed_node.settings import LOG
+from fedsynth.commands.checking import show_report
+from fedsynth.commands.progress import ConsoleWatch
+from fedsynth.documents import read_plan_content
+from fedsynth.simulation import simulate as simulation
+from fedsynth.simulation.simulate import Folders
+from synth.assessment.record import AssessmentRecord
+from synth.certificate.certificate import Claim
+from synth.errors import InputError, Refusal, Withheld
+from synth.messages import archive
+from synth.plan import Plan, parse_plan
+
+
+class How(StrEnum):
+    iid = "iid"
+    label_skew = "label-skew"
+    quantity_skew = "quantity-skew"
+
+
+def simulate(
+    plan: Annotated[Path | None, typer.Argument(help="The plan, YAML or JSON. Not needed with --resume.")] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=FILE for each party of the plan; or one FILE together with --partition."),
+    ] = None,
+    partition: Annotated[How | None, typer.Option(help="Split one --data FILE among the parties this way.")] = None,
+    parties: Annotated[int | None, typer.Option(min=1, help="With --partition: how many parties.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the table, report and certificate.")] = Path(
+        "runs/latest"
+    ),
+    test: Annotated[Path | None, typer.Option(help="Held-out real rows, to measure utility on.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Make the run repeatable. The certificate then says that noise was seeded.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run in --out.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run left in --out.")] = False,
+    evaluate: Annotated[
+        bool, typer.Option(help="Compare the table with the real rows: report.json, report.html.")
+    ] = True,
+) -> None:
+    """Run a whole federation on this machine: every party a process of its own, the code that clusters run.
+
+    Examples:
+
+      fedsynth simulate examples/adult.yaml --data examples/data/adult-train.csv.gz --partition iid
+
+      fedsynth simulate plan.yaml --data north=north.csv --data south=south.csv --data west=west.csv
+
+    Exit codes: 0 done, 2 your input, 4 a party refused, 5 the disk, 10 withheld by the plan's gate, 130 interrupted.
+    """
+    from fedsynth.simulation.report import write_report
+
+    console, folders = Console(), Folders(out)
+    if resume:
+        effective, seed = simulation.load_unfinished(folders)
+    else:
+        _refuse_to_lose(folders, overwrite)
+        effective = _prepare(plan, data or [], partition, parties, folders, seed)
+        for found in simulation.check_rows(effective, folders, test):
+            if not found.fits:  # as a real party would be told; it would take part all the same
+                show_report(console, found)
+    name = "ε" if effective.profile == "rigorous" else "nominal ε"
+    try:
+        with ConsoleWatch(console, name) as watch:
+            release = simulation.run(effective, folders, seed, watch)
+            if evaluate:
+                write_report(effective, folders, release, test, watch)
+            simulation.clean(effective, folders)
+    except KeyboardInterrupt:
+        console.print(f"Stopped. Nothing is lost; continue with: fedsynth simulate --resume --out {out}")
+        raise typer.Exit(130) from None
+    except Refusal as refusal:
+        console.print(_why(folders.party(refusal.party) / LOG), soft_wrap=True, markup=False, highlight=False)
+        raise
+    files = "\n".join(f"  {path}" for path in sorted(out.iterdir()) if path.is_file())
+    said = "\n\n".join([in_words(release.certificate.claim), *_assessed(release.certificate.assessment), files])
+    title = "Synthetic table withheld" if release.withheld else "Synthetic table ready"
+    console.print(Panel(said, title=title, expand=False))
+    if release.withheld:
+        raise Withheld(
+            f"the plan's gate is closed: {release.withheld}. The table is kept in {out}, marked by WITHHELD.txt; on a "
+            "cluster `fedsynth fetch` would not hand it out."
+        )
+
+
+def sample(
+    model: Annotated[Path, typer.Argument(help="model.npz of a finished run.")],
+    rows: Annotated[int, typer.Option(min=1, help="How many rows to draw.")] = 1000,
+    where: Annotated[
+        list[str] | None, typer.Option(help="COLUMN=LABEL: fix a categorical or boolean column. May be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="CSV or Parquet file; standard output if left out.")
+    ] = None,
+    despite_gate: Annotated[
+        bool, typer.Option("--despite-gate", help="Draw from a model that its plan's gate withheld, too.")
+    ] = False,
+) -> None:
+    """Draw more rows from a finished MODEL, without asking any party and without further cost in privacy.
+
+    Exit codes: 0 drawn, 2 the model cannot be read, or a condition names what the schema does not have, 10 withheld by
+    the plan's gate.
+    """
+    from synth.encoding.records import Codec
+    from synth.synthesizers.registry import build
+
+    try:
+        arrays, meta = archive.unpack(model.read_bytes(), str(model))
+    except OSError as error:
+        raise InputError(f"the model {model} cannot be read: {error.strerror}; give the path of a model.npz") from None
+    if not despite_gate:
+        _require_open_gate(model)
+    plan = parse_plan(meta["plan"])
+    synthesizer = build(plan)
+    synthesizer.restore(arrays)
+    conditions = dict(_pair(text, "--where COLUMN=LABEL") for text in where or [])
+    _check_conditions(plan, conditions)
+    table = Codec(plan.table).decode(synthesizer.sample(rows, seed, conditions or None))
+    if out is None:
+        typer.echo(table.to_csv(index=False), nl=False)
+    elif out.suffix == ".parquet":
+        table.to_parquet(out, index=False)
+    else:
+        table.to_csv(out, index=False)
+
+
+def _require_open_gate(model: Path) -> None:
+    """More rows of a withheld table are withheld, too; the mark lies beside both."""
+    mark = model.parent / WITHHELD
+    if mark.exists():
+        raise Withheld(
+            f"{mark.read_text().strip()} No rows were drawn from {model}; `--despite-gate` draws them all the same."
+        )
+
+
+def in_words(claim: Claim) -> str:
+    """The promise of a release in one sentence."""
+    if claim.epsilon is not None:
+        return f"(ε, δ) = ({claim.epsilon:.3f}, {claim.delta:g}): {claim.relation}."
+    if claim.nominal_epsilon is not None:
+        return f"nominal ε = {claim.nominal_epsilon:.3f}; end to end no finite ε holds (faithful profile)."
+    return "No privacy is promised: the plan says 'none'."
+
+
+def _assessed(record: AssessmentRecord | None) -> list[str]:
+    """The figures of an assessment, a line each."""
+    if record is None:
+        return []
+    lines = [
+        f"  {name:12} {figure.value:7.4f}   between {figure.low:.4f} and {figure.high:.4f}"
+        for name, figure in record.figures.items()
+    ]
+    return ["\n".join(["Assessed on the parties' rows, under the same ε (95 % each end):", *lines])]
+
+
+def _prepare(
+    plan: Path | None, data: list[str], how: How | None, parties: int | None, folders: Folders, seed: int | None
+) -> Plan:
+    if plan is None:
+        raise InputError("which plan? Give its path, or --resume to continue an interrupted run")
+    content = read_plan_content(plan)
+    if how is None:
+        if parties is not None:
+            raise InputError("--parties goes with --partition; without it the plan names the parties")
+        files = {name: Path(file) for name, file in (_pair(text, "--data NAME=FILE") for text in data)}
+        return simulation.prepare(content, files, folders, seed)
+    if len(data) != 1 or ("=" in data[0] and not Path(data[0]).exists()):
+        raise InputError("--partition splits one table: give it as one --data FILE")
+    return simulation.prepare_partition(content, Path(data[0]), how.value, parties, folders, seed)
+
+
+def _why(log: Path) -> str:
+    """The last reason in a party's own log: here all parties are this machine's, so the user may read it."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    reasons = [line["errors"][0]["message"] for line in lines if line.get("errors")]
+    reason = reasons[-1] if reasons and reasons[-1] else "no reason in words"
+    return f"In the refusing party's log, {log}: {reason}"
+
+
+def _refuse_to_lose(folders: Folders, overwrite: bool) -> None:
+    if folders.plan.exists() and not overwrite:
+        raise InputError(
+            f"{folders.out} holds an unfinished run: continue it with --resume, drop it with --overwrite, "
+            "or choose another --out"
+        )
+    if folders.release.exists() and not overwrite:
+        raise InputError(f"{folders.out} already holds a release; add --overwrite or choose another --out")
+    simulation.drop(folders)
+
+
+def _pair(text: str, form: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise InputError(f"'{text}' is not of the form {form}")
+    return name, value
+
+
+def _check_conditions(plan: Plan, conditions: dict[str, str]) -> None:
+    for column, label in conditions.items():
+        if column not in plan.table.discrete:
+            names = ", ".join(plan.table.discrete)
+            raise InputError(f"--where: '{column}' is no categorical or boolean column; there are: {names}")
+        labels = plan.table.discrete[column].labels
+        if label not in labels:
+            raise InputError(f"--where: '{label}' is no label of '{column}'; its labels are: {', '.join(labels)}")

@@ -1,0 +1,1 @@
+"""What `evaluate` and `audit` read and write."""

@@ -1,0 +1,137 @@
+"""Flower's `Grid` on one machine: no ports, no Ray, but every message goes through Flower's own byte format.
+
+Each party runs in a process of its own (several share one when there are more parties than cores), behind the same
+ClientApp that a cluster starts, so what works here is what is deployed. A process that dies is reported as Flower
+reports a dead node, and the next message starts a new one.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from flwr.app import Context, Error, Message, RecordDict
+from flwr.common.constant import ErrorCode
+from flwr.serverapp import Grid
+from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
+from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
+from flwr.supercore.run import Run
+from flwr.supercore.task_identity import TaskIdentity
+
+RUN_ID = 1
+SERVER_NODE = 0
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A message as bytes: its objects by identifier, and which of them is the message."""
+
+    root: str
+    contents: dict[str, bytes]
+
+
+def to_parcel(message: Message) -> Parcel:
+    nested = get_all_nested_objects(message)
+    return Parcel(message.object_id, {name: item.deflate() for name, item in nested.items()})
+
+
+def from_parcel(parcel: Parcel) -> Message:
+    """The message again; as on a SuperLink, its identifier is that of its content."""
+    message = cast(Message, inflate_object_from_contents(parcel.root, dict(parcel.contents)))
+    message.metadata.__dict__["_message_id"] = parcel.root
+    return message
+
+
+class LocalGrid(Grid):
+    """Parties in worker processes; node n is the n-th party, counted from 1."""
+
+    def __init__(self, homes: dict[str, Path], processes: int) -> None:
+        _identify(SERVER_NODE)
+        self._parties = dict(enumerate(homes.items(), start=1))
+        self._slots = max(1, min(processes, len(homes)))
+        self._pools: dict[int, ProcessPoolExecutor] = {}
+        self._waiting: dict[str, tuple[Message, Future[Parcel]]] = {}
+        self._run = Run.create_empty(RUN_ID)
+
+    def set_run(self, run: Run) -> None:
+        self._run = run
+
+    @property
+    def run(self) -> Run:
+        return self._run
+
+    def create_message(
+        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
+    ) -> Message:
+        return Message(content, dst_node_id=dst_node_id, message_type=message_type, group_id=group_id, ttl=ttl)
+
+    def get_node_ids(self) -> Iterable[int]:
+        return list(self._parties)
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        ids = []
+        for message in messages:
+            node, parcel = message.metadata.dst_node_id, to_parcel(message)
+            party, home = self._parties[node]
+            future = self._pool(node).submit(_deliver, parcel, node, party, str(home))
+            self._waiting[parcel.root] = (from_parcel(parcel), future)
+            ids.append(parcel.root)
+        return ids
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        return [self._reply(i) for i in list(message_ids) if i in self._waiting and self._waiting[i][1].done()]
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        ids = list(self.push_messages(messages))
+        for message_id in ids:
+            self._waiting[message_id][1].exception(timeout)
+        return self.pull_messages(ids)
+
+    def close(self) -> None:
+        for pool in self._pools.values():
+            pool.shutdown(wait=True, cancel_futures=True)
+        self._pools.clear()
+
+    def _pool(self, node: int) -> ProcessPoolExecutor:
+        slot = node % self._slots
+        if slot not in self._pools:
+            context = multiprocessing.get_context("spawn")  # torch and threads do not survive a fork
+            self._pools[slot] = ProcessPoolExecutor(1, mp_context=context, initializer=_start_party_process)
+        return self._pools[slot]
+
+    def _reply(self, message_id: str) -> Message:
+        message, future = self._waiting.pop(message_id)
+        try:
+            return from_parcel(future.result())
+        except BrokenProcessPool:
+            self._pools.pop(message.metadata.dst_node_id % self._slots, None)
+            return Message(Error(ErrorCode.NODE_UNAVAILABLE, "the party's process died"), reply_to=message)
+
+
+def _identify(node: int) -> None:
+    TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = RUN_ID, node, node
+
+
+def _start_party_process() -> None:
+    """One thread a party, so that parties share the cores fairly; Ctrl-C is for the aggregator to handle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ["OMP_NUM_THREADS"] = "1"
+
+
+def _deliver(parcel: Parcel, node: int, party: str, home: str) -> Parcel:
+    """In the party's process: bytes → ClientApp → bytes."""
+    from fed_node.process.client_app import app  # torch is loaded here, in the worker, not in the command line
+    from fed_node.process.logs import log_party
+    from fed_node.settings import LOG
+
+    _identify(node)
+    log_party(Path(home) / LOG)
+    context = Context(RUN_ID, node, node_config={"home": home, "party": party}, state=RecordDict(), run_config={})
+    return to_parcel(app(from_parcel(parcel), context))

@@ -1,0 +1,168 @@
+"""What was spent, on which plan, by which code: the document an auditor checks after the run.
+
+Every party states its own events, read from its ledger, and signs the statement; the aggregator collects the
+statements and signs the whole. ε is recomputed from the events by whoever verifies; nobody's arithmetic is believed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from synth.assessment.record import AssessmentRecord
+from synth.certificate.participation import Absent, Participation
+from synth.plan import Plan
+from synth.privacy.accounting import compose
+from synth.privacy.events import Event, Unaccounted, from_dict, to_dict
+from synth.schema import Strict
+
+RELATION = "add or remove one row at one party"
+
+
+class Signature(Strict):
+    """Ed25519 over the exact UTF-8 text of a statement."""
+
+    public_key: str = Field(description="The signer's Ed25519 public key, hexadecimal.")
+    signature: str = Field(description="The signature, hexadecimal.")
+
+
+class Statement(Strict):
+    """One party's own account of one run."""
+
+    party: str = Field(description="Who states this.")
+    run: str = Field(description="The run's identifier.")
+    plan_digest: str = Field(description="The plan the party approved.")
+    schema_digest: str = Field(description="The schema the rows were checked against.")
+    code_version: str = Field(description="Version of fedsynth that ran at the party.")
+    image_digest: str | None = Field(None, description="Digest of the container image, when there was one.")
+    events: list[dict[str, Any]] = Field(description="Everything charged to the ledger for this run, in order.")
+    asks: list[tuple[int, int]] = Field(
+        [], description="The asks that were charged, as first and last of neighbouring ones, counted from 0."
+    )
+    asked: str | None = Field(
+        None, description="Digest over the numbers and contents of these asks; alike at parties that were asked alike."
+    )
+    opened: dict[int, str] = Field(
+        {}, description="Digests of the sums that the party opened itself, by the number of their ask."
+    )
+    ledger_head: str = Field(description="Hash of the party's last ledger entry: pins the ledger's whole history.")
+    seeded: bool = Field(description="True if randomness was fixed by a seed: then the noise protects nobody.")
+
+
+class SignedStatement(Strict):
+    """The statement as the text that was signed."""
+
+    text: str = Field(description="The statement's JSON text, exactly as signed.")
+    signature: Signature | None = Field(None, description="The party's signature; absent only in plain simulations.")
+
+    @property
+    def statement(self) -> Statement:
+        return Statement.model_validate_json(self.text)
+
+
+def read(signed: SignedStatement) -> Statement | None:
+    """The statement; None if it cannot be read as one."""
+    try:
+        return signed.statement
+    except ValidationError:
+        return None
+
+
+class Claim(Strict):
+    """(ε, δ), and how far it can be believed."""
+
+    epsilon: float | None = Field(description="Upper bound of the privacy loss; null means no finite bound.")
+    nominal_epsilon: float | None = Field(description="What the paper would print: releases it ignores left out.")
+    delta: float = Field(description="The δ at which ε is computed.")
+    relation: str = Field(RELATION, description="The neighbouring tables that are indistinguishable.")
+    method: str = Field(description="Accountant that composed the events.")
+
+
+class Certificate(Strict):
+    """The release, in full."""
+
+    format: Literal["fedsynth-certificate-1"] = "fedsynth-certificate-1"
+    run: str = Field(description="The run's identifier.")
+    plan_digest: str = Field(description="SHA-256 of the canonical plan.")
+    schema_digest: str = Field(description="SHA-256 of the canonical schema.")
+    profile: Literal["rigorous", "faithful"] = Field(description="Whether the protocol is sound or a reproduction.")
+    code_version: str = Field(description="Version of fedsynth at the aggregator.")
+    secure_sum: dict[str, Any] = Field(description="Modes, minimum and tolerated colluders, from the plan.")
+    noise: str = Field(description="Who must be honest for the noise to protect, in words.")
+    sampling: str = Field(description="How rows are sampled for training, in words.")
+    claim: Claim = Field(description="The largest claim of any party: rows are disjoint, so claims do not add up.")
+    simulated: bool = Field(description="True if all parties ran on one machine, under one user.")
+    table_sha256: dict[str, str] = Field(description="Digest of each synthetic table file.")
+    statements: list[SignedStatement] = Field(description="The own account of every party that was not lost.")
+    participation: list[Participation] = Field([], description="Whose answers are in which sums, ask by ask.")
+    absent: list[Absent] = Field([], description="Parties that were lost and made no statement.")
+    assessment: AssessmentRecord | None = Field(
+        None, description="What the table scored on the parties' rows, what that cost, and what the gate said."
+    )
+    signature: Signature | None = Field(None, description="The aggregator's signature over all of the above.")
+
+    def signed_text(self) -> str:
+        """What a certificate does not have is not in the text, so older ones still hold."""
+        optional = ("assessment", "participation", "absent")
+        left_out = {"signature", *(name for name in optional if not getattr(self, name))}
+        return json.dumps(self.model_dump(mode="json", exclude=left_out), separators=(",", ":"), allow_nan=False)
+
+
+def claim_of(events: list[Event], delta: float) -> Claim:
+    """Compose the events; with anything unaccounted there is no ε, only a nominal one."""
+    if not events:
+        return Claim(epsilon=0.0, nominal_epsilon=0.0, delta=delta, method="none")
+    accountable = [event for event in events if not isinstance(event, Unaccounted)]
+    nominal = compose(accountable, delta) if accountable else None
+    sound = len(accountable) == len(events) and nominal is not None
+    finite = nominal is not None and math.isfinite(nominal.epsilon)
+    return Claim(
+        epsilon=nominal.epsilon if sound and finite and nominal else None,
+        nominal_epsilon=nominal.epsilon if finite and nominal else None,
+        delta=delta,
+        method=nominal.method if nominal else "none",
+    )
+
+
+def worst(claims: list[Claim]) -> Claim:
+    """Parties hold disjoint rows, so the release's claim is the largest of any party."""
+    return max(claims, key=lambda claim: math.inf if claim.epsilon is None else claim.epsilon)
+
+
+def claim_over(statements: list[Statement], absent: list[Absent], delta: float) -> Claim:
+    """The release's claim: the lost are taken to have spent all that they may have."""
+    spent = [*map(events_of, statements), *([from_dict(record) for record in each.at_most] for each in absent)]
+    return worst([claim_of(events, delta) for events in spent])
+
+
+def events_of(statement: Statement) -> list[Event]:
+    return [from_dict(record) for record in statement.events]
+
+
+def as_records(events: list[Event]) -> list[dict[str, Any]]:
+    return [to_dict(event) for event in events]
+
+
+UPDATES = " Model updates: every party added all the noise itself."
+
+
+def noise_in_words(plan: Plan) -> str:
+    if plan.privacy == "none":
+        return "No noise: the plan says privacy 'none'."
+    if not plan.shares_noise:
+        return "Every party added all the noise itself; nobody else needs to be honest."
+    dropouts = len(plan.parties) - plan.minimum_parties
+    return (
+        f"Counts: each of {len(plan.parties)} parties added 1/{plan.noisy_parties} of the noise variance, so the "
+        f"promise holds if at most {plan.secure_sum.colluders} of them pool what they know with the aggregator"
+        + (f" and at most {dropouts} are lost" if dropouts else "")
+        + "."
+        + (UPDATES if plan.family.answers == "updates" else "")
+    )
+
+
+def sampling_in_words(plan: Plan) -> str:
+    return plan.family.sampling.in_words()

@@ -1,0 +1,37 @@
+"""What a certificate promises, and what it does not, in words for whoever is handed the table."""
+
+from __future__ import annotations
+
+from synth.certificate import participation
+from synth.certificate.certificate import Certificate, read
+
+
+def promise(certificate: Certificate) -> str:
+    """What is and is not promised, in one paragraph."""
+    claim = certificate.claim
+    if claim.epsilon is None:
+        nominal = f" The ε of {claim.nominal_epsilon:.4g} is nominal." if claim.nominal_epsilon is not None else ""
+        return (
+            f"No limit is promised to what the release tells about a row: something left a party without differential "
+            f"privacy (profile '{certificate.profile}').{nominal} It is for rows that are public anyway."
+        )
+    seeded = any(statement.seeded for statement in map(read, certificate.statements) if statement)
+    return " ".join(
+        [
+            f"Promised: whatever anybody concludes about a row from everything released in this run, that row being "
+            f"there changes the odds by a factor of at most e^{claim.epsilon:.4g}, but for a chance of {claim.delta:g} "
+            f"(neighbouring tables: {claim.relation}). {certificate.noise} {certificate.sampling}",
+            *_losses(certificate),
+            "Not promised: anything about other runs on the same rows (each party's ledger adds them up), about a "
+            "person with several rows (their losses add up), or that a party ran the code it states: it signed so.",
+            *(["It was simulated: all parties ran on one machine, where nothing was hidden."] * certificate.simulated),
+            *(["Its noise was fixed by a seed, and whoever knows the seed can take it away."] * seeded),
+        ]
+    )
+
+
+def _losses(certificate: Certificate) -> list[str]:
+    words = participation.in_words(certificate.participation, certificate.absent)
+    lost = ", ".join(each.party for each in certificate.absent)
+    told = f"Not stated: what was charged at {lost}, which was lost; the promise counts all that was set aside there."
+    return [*([words] if words else []), *([told] if lost else [])]

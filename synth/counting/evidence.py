@@ -1,0 +1,45 @@
+"""All that was released, in one place: which cliques it supports, and the model that explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synth.counting.estimates import Measurement, combined_columns, combined_tables
+from synth.counting.fitting import Fit, Fitter, Zeros
+from synth.counting.selection import select
+from synth.counting.structure import junction_tree
+from synth.encoding.contingency import Clique
+
+MEGABYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Noisy counts of every column and of some cliques, and what is known to be impossible."""
+
+    columns: list[Measurement]  # by number
+    tables: dict[Clique, Measurement]
+    zeros: Sequence[Zeros]
+
+    @classmethod
+    def of(
+        cls, histograms: Sequence[Measurement], tables: Sequence[Measurement], zeros: Sequence[Zeros] = ()
+    ) -> Evidence:
+        joined = combined_tables(tables)
+        return cls(combined_columns(histograms, joined.values()), joined, zeros)
+
+    def select(self, target: int | None, model_size_mb: float) -> list[Clique]:
+        """The cliques to model, worthiest first (after those that constraints need), within the size limit."""
+        required = [zero.clique for zero in self.zeros]
+        return select(self.columns, self.tables, target, model_size_mb * MEGABYTE, required)
+
+    def fit(self, cliques: Sequence[Clique], iterations: int) -> Fit:
+        """The model over these cliques."""
+        structure = junction_tree(cliques, [column.counts.size for column in self.columns])
+        found = [*self.columns, *(self.tables[clique] for clique in cliques if clique in self.tables)]
+        zeros = [zero for zero in self.zeros if zero.clique in cliques]
+        rows = max(float(np.mean([column.counts.sum() for column in self.columns])), 1.0)
+        return Fitter(structure, found, zeros).fit(rows, iterations)

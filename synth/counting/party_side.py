@@ -1,0 +1,40 @@
+"""What a party does with an ask for tables, whichever family asks: take no finer bins than the plan says, count its
+rows, add its share of the noise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from synth.budget import share_of
+from synth.encoding import contingency
+from synth.encoding.bins import Bins
+from synth.encoding.cells import Cells
+from synth.encoding.contingency import Clique
+from synth.encoding.records import Records
+from synth.errors import ProtocolError
+from synth.interface import Array, Ask
+from synth.messages.asked import Form, checked
+from synth.plan import Plan
+from synth.privacy.events import CountNoise
+from synth.privacy.noise import NoiseSource
+
+
+def asked_bins(ask: Ask, cells: Cells, most: int) -> Bins:
+    """The bins of an ask, of which a numeric column may have `most` beside the one for missing values."""
+    bins = Bins(cells, checked(ask.arrays, "bins", Form((cells.size,), np.int64)))
+    for name, column in cells.schema.numeric.items():
+        if bins.size(name) > most + column.missing:
+            raise ProtocolError(f"an ask cuts column '{name}' into more bins than the plan says")
+    return bins
+
+
+def tables_of(data: Records, bins: Bins, names: list[str], cliques: list[Clique]) -> Array:
+    """Exact counts of the tables, for `with_noise`; cliques are places in `names`."""
+    return contingency.count(bins.index(data, names), [bins.size(name) for name in names], cliques)
+
+
+def with_noise(counts: Array, plan: Plan, event: CountNoise | None, noise: NoiseSource) -> Array:
+    """The party's summand, with its share of the noise that `event` charges; exact without privacy."""
+    if event is None:
+        return counts
+    return counts + noise.child("counts").skellam(share_of(plan, event), len(counts))
