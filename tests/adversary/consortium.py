@@ -78,7 +78,7 @@ def plans() -> tuple[Plan, ...]:
         _plan("two-masked", ("east", "north"), "masked"),
         _plan("lossy-masked", NAMES, "masked", minimum_parties=3),
         _plan("all-ckks", NAMES, "ckks"),
-        _plan("three-ckks", ("east", "north", "south"), "ckks"),
+        _plan("three-ckks", ("east", "north", "west"), "ckks"),
         _plan("lossy-ckks", NAMES, "ckks", minimum_parties=3),
         _plan("unapproved", ("east", "north", "west"), "masked"),
     )
@@ -104,11 +104,11 @@ class Home:
 
 def make_homes(folder: Path, tables: dict[str, pd.DataFrame], keys: dict[str, IdentityKey]) -> dict[str, Home]:
     homes = {}
-    for number, name in enumerate(NAMES):
+    for name in NAMES:
         home = folder / name
         home.mkdir(parents=True)
         peers = {peer: key.identity.to_text() for peer, key in keys.items() if peer != name}
-        settings = {"name": name, "data": {"kind": "csv", "path": "rows.csv"}, "seed": 100 + number, "peers": peers}
+        settings = {"name": name, "data": {"kind": "csv", "path": "rows.csv"}, "peers": peers}
         settings["budget"] = {"epsilon": 1000.0, "delta": 1e-4}
         (home / "party.yaml").write_text(yaml.safe_dump(settings))
         (home / "identity.key").write_bytes(keys[name].to_pem())

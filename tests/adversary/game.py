@@ -76,7 +76,7 @@ class Game:
         if here != there:
             self.found.likeness.add(f"{move}: {here} on one table, {there} on its neighbour")
         world = self.worlds[0]
-        if isinstance(move, Question | Confirm | Replay):
+        if isinstance(move, Question | Confirm | Open | Replay):
             self.found.noise.update(below_promise(world.recorder))
         if isinstance(move, Question | Replay | Hello):
             self.found.charges.update(uncharged(world))

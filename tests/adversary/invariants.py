@@ -20,14 +20,14 @@ def below_promise(recorder: Recorder) -> list[str]:
     """Openings of something else than one sum of enough honest parties' answers to one question."""
     by_digest = {plan.digest(): plan for plan in plans()}
     rows = reduced(opened(recorder.vectors, recorder.known), set(recorder.coalition))
-    return [sentence for row in rows if (sentence := _flaw(row, by_digest))]
+    return [*recorder.foreign, *(sentence for row in rows if (sentence := _flaw(row, by_digest)))]
 
 
 def _flaw(row: Combination, by_digest: dict[str, Plan]) -> str:
     answers = list(row)
     names = ", ".join(f"{row[each]}·{each.party}" for each in answers)
     what = f"{names} of {answers[0].run}, ask {answers[0].sequence}"
-    if len({(each.run, each.plan, each.sequence) for each in answers}) != 1 or set(row.values()) != {1}:
+    if len({(each.run, each.sequence) for each in answers}) != 1 or set(row.values()) != {1}:
         return f"opened {what}, which is no sum of answers to one question"
     needed = by_digest[answers[0].plan].noisy_parties
     if len({each.party for each in answers}) < needed:

@@ -9,7 +9,7 @@ epochs, lists and plans at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeVar
 
@@ -20,13 +20,13 @@ Combination = dict["Released", Fraction]
 
 @dataclass(frozen=True)
 class Released:
-    """An answer with one draw of noise: another draw is another answer."""
+    """An answer with one draw of noise: another draw is another answer, and under another plan it is the same one."""
 
     party: str
     run: str
-    plan: str  # digest
     sequence: int
     digest: str
+    plan: str = field(compare=False)  # digest of the plan it was first sealed under
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,17 @@ members shares, and own streams whose seed was revealed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
 from fed_node.seal import numbers as sealing
 from fed_node.seal.seal import Seal
-from synth.interface import Answer
+from synth.interface import Answer, Array
 from synth.messages import wire
 from tests.adversary.openable import Released, SealedVector, Stream
 
@@ -28,6 +30,7 @@ class Recorder:
     vectors: list[SealedVector] = field(default_factory=list)
     known: set[Stream] = field(default_factory=set)
     answers: dict[Released, Answer] = field(default_factory=dict)
+    foreign: set[str] = field(default_factory=set)  # what openers opened that is no sum of what was sealed
     _party: str = ""
     _streams: dict[Stream, int] = field(default_factory=dict)
 
@@ -42,11 +45,18 @@ class Recorder:
         if seed:
             self.known.add(b"own" + seed)
 
+    def opened(self, counts: Array, parties: Sequence[str], run: str, sequence: int) -> None:
+        """An opener reports the sum of these parties' answers: it must be that, to the unit."""
+        latest = {each.party: a for each, a in self.answers.items() if (each.run, each.sequence) == (run, sequence)}
+        total = sum(latest[party].arrays["counts"] for party in parties if party in latest)
+        if set(latest) < set(parties) or not np.array_equal(total, counts):
+            self.foreign.add(f"opened something else than the sum of {', '.join(parties)} in {run}, ask {sequence}")
+
     def stream(self, key: Stream, sign: int) -> None:
         self._streams[key] = self._streams.get(key, 0) + sign
 
     def sealed(self, run: str, plan: str, sequence: int, answer: Answer) -> None:
-        released = Released(self._party, run, plan, sequence, wire.digest(wire.pack_answer(answer)))
+        released = Released(self._party, run, sequence, wire.digest(wire.pack_answer(answer)), plan)
         self.answers[released] = answer
         self.vectors.append(SealedVector(released, dict(self._streams)))
         self._streams.clear()

@@ -51,7 +51,8 @@ class Heard:
     """What the adversary has of one run under one plan."""
 
     announcements: dict[str, tuple[int, bytes]] = field(default_factory=dict)  # by party: epoch, message
-    epoch: dict[str, int] = field(default_factory=dict)  # by party: the epoch it began last
+    epoch: dict[str, int] = field(default_factory=dict)  # by party: the epoch it began last,
+    parties: dict[str, tuple[str, ...]] = field(default_factory=dict)  # and over whom
     letters: dict[str, bytes] = field(default_factory=dict)  # the CKKS key, sealed, by recipient
     sealed: dict[tuple[str, int], Envelope] = field(default_factory=dict)  # by party and sequence, latest
     consents: dict[tuple[str, int], Envelope] = field(default_factory=dict)
@@ -113,7 +114,7 @@ class World:
             arrays |= {"box": as_array(heard.letters[move.to.party])}
 
         def begun(reply: Envelope) -> None:
-            heard.epoch[move.to.party] = epoch
+            heard.epoch[move.to.party], heard.parties[move.to.party] = epoch, tuple(sorted(messages))
             letters = blobs(reply, "key")
             if letters:
                 heard.letters = {name.removeprefix("for/"): box for name, box in letters.items() if name != "public"}
@@ -134,14 +135,16 @@ class World:
     def _open(self, move: Open) -> Outcome:
         heard, (to, sequence) = self._heard(move.to), (move.to, move.sequence)
         arrays = self._vouchers(to, sequence)
-        for (party, number), reply in heard.sealed.items():
-            if number == sequence:
-                source = heard.sealed.get((to.party, sequence), reply) if party == move.leave_out else reply
-                arrays[f"sealed/{party}"] = source.arrays["sealed"]
-        for (party, number), reply in heard.consents.items():
-            if number == sequence:
-                arrays |= {f"consent/{party}": reply.arrays["consent"], f"seed/{party}": reply.arrays["seed"]}
-        return self._send(to, "open", Envelope(arrays, self._place(to, sequence)))
+        for party, reply in self._of_list(to, heard.sealed, sequence).items():
+            source = heard.sealed.get((to.party, sequence), reply) if party == move.leave_out else reply
+            arrays[f"sealed/{party}"] = source.arrays["sealed"]
+        for party, reply in self._of_list(to, heard.consents, sequence).items():
+            arrays |= {f"consent/{party}": reply.arrays["consent"], f"seed/{party}": reply.arrays["seed"]}
+
+        def opened(reply: Envelope) -> None:
+            self.recorder.opened(reply.arrays["counts"], heard.parties[to.party], to.run, sequence)
+
+        return self._send(to, "open", Envelope(arrays, self._place(to, sequence)), opened)
 
     def _greeted(self, reply: Envelope) -> None:
         party, epoch = str(reply.options["party"]), int(reply.options["epoch"])
@@ -157,8 +160,13 @@ class World:
         return keep
 
     def _vouchers(self, to: Where, sequence: int) -> Arrays:
-        found = self._heard(to).sealed
-        return {f"voucher/{party}": reply.arrays["voucher"] for (party, n), reply in found.items() if n == sequence}
+        found = self._of_list(to, self._heard(to).sealed, sequence)
+        return {f"voucher/{party}": reply.arrays["voucher"] for party, reply in found.items()}
+
+    def _of_list(self, to: Where, found: dict[tuple[str, int], Envelope], sequence: int) -> dict[str, Envelope]:
+        """What those sent for this ask who are in the receiver's epoch, as far as the adversary knows."""
+        parties = self._heard(to).parties.get(to.party, ())
+        return {party: found[party, sequence] for party in parties if (party, sequence) in found}
 
     def _place(self, to: Where, sequence: int) -> dict[str, Scalar]:
         return {"epoch": self._heard(to).epoch.get(to.party, 0), "sequence": sequence}
