@@ -31,7 +31,7 @@ from synth.plan import Plan
 from synth.programme import programme
 from tests.aggregator.test_lost_parties import LossyNetwork
 from tests.contract.test_synthesizers import SMALLEST
-from tests.fed_node.two_parties import RUN, World, make_homes, run_all
+from tests.fed_node.two_parties import RUN, CheapTraining, World, make_homes, run_all
 from tests.small import plan_of
 
 MASKED = {"statistics": "masked", "updates": "masked"}
@@ -204,11 +204,9 @@ def test_a_certificate_from_before_is_read_and_said_to_lack_it(
 
 def test_parties_that_were_asked_alike_sign_alike(tmp_path: Path) -> None:
     plan = plan_for("marginals, private")
-    parties = parties_of(tmp_path, plan)
     with pytest.MonkeyPatch.context() as patch:
-        from tests.fed_node.two_parties import CheapTraining
-
         patch.setattr("synth.programme.build", CheapTraining)
+        parties = parties_of(tmp_path, plan)
         outcome = run_all(plan, World({name: party.handle for name, party in parties.items()}))
     for party in parties.values():
         party.ledger.close()

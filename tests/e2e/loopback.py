@@ -139,7 +139,8 @@ class Deployment:
         (home / "policy.yaml").write_text(yaml.safe_dump(self.policy))
         (home / "identity.key").write_bytes(self.keys[name].identity)
         (home / "node.key").write_bytes(self.keys[name].node_key)
-        administration.approve(home, self.plan)
+        if name in {party.name for party in self.plan.parties}:
+            administration.approve(home, self.plan)
 
     def start_party(self, name: str) -> None:
         self.start_worker(name)

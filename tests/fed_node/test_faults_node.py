@@ -39,7 +39,7 @@ VICTIM = "party-1"
 SUPERNODE = """
 import sys
 from flwr.supernode import fleet_http_connection
-from fed_node import supernode
+from fed_node.process import supernode
 fleet_http_connection.HEARTBEAT_DEFAULT_INTERVAL = int(sys.argv.pop(1))
 supernode.main()
 """
