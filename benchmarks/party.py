@@ -56,7 +56,7 @@ import json, sys
 from flwr.app import Context, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 from fed_node.process.client_app import app
-from synth import archive, wire
+from synth.messages import archive, wire
 from synth.messages.wire import Envelope
 TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 0, 0
 arrays, options = archive.unpack(open(sys.argv[2], "rb").read(), "the ask")
