@@ -10,10 +10,11 @@ from collections import defaultdict
 from typing import Any
 
 from synth.certificate.certificate import as_records, claim_of, worst
-from synth.certificate.participation import Participation, count_variance, joined
+from synth.certificate.participation import Participation, joined
 from synth.interface import Ask, Inquiry
 from synth.plan import Plan
 from synth.privacy.events import Event, from_dict
+from synth.privacy.shares import summed_variances
 
 Records = list[dict[str, Any]]
 
@@ -34,7 +35,7 @@ class Spending:
         for party, events in costs.items():
             self.events[party] += events
         variances = sorted(
-            {count for events in costs.values() for count in count_variance(self.plan, events, len(parties))}
+            {count for events in costs.values() for count in summed_variances(self.plan, events, len(parties))}
         )
         summed = Participation(
             phase=str(ask.options["phase"]), first=sequence, last=sequence, parties=parties, count_variance=variances

@@ -16,10 +16,10 @@ from synth.assessment.record import AssessmentRecord
 from synth.certificate.participation import Absent, Participation
 from synth.plan import Plan
 from synth.privacy.accounting import compose
-from synth.privacy.events import Event, Unaccounted, from_dict, to_dict
+from synth.privacy.events import Event, from_dict, to_dict
 from synth.schema import Strict
 
-RELATION = "add or remove one row at one party"
+RELATION = f"{Event.relation} {Event.unit}"
 
 
 class Signature(Strict):
@@ -115,7 +115,7 @@ def claim_of(events: list[Event], delta: float) -> Claim:
     """Compose the events; with anything unaccounted there is no ε, only a nominal one."""
     if not events:
         return Claim(epsilon=0.0, nominal_epsilon=0.0, delta=delta, method="none")
-    accountable = [event for event in events if not isinstance(event, Unaccounted)]
+    accountable = [event for event in events if event.guaranteed]
     nominal = compose(accountable, delta) if accountable else None
     sound = len(accountable) == len(events) and nominal is not None
     finite = nominal is not None and math.isfinite(nominal.epsilon)

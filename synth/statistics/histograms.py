@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from synth.budget import share_of, statistics_event, summed_variance
+from synth.budget import statistics_event
 from synth.encoding.cells import Cells
 from synth.encoding.mixtures import Mixture
 from synth.encoding.records import Records
@@ -22,6 +22,7 @@ from synth.messages.asked import exactly, whole_numbers
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
+from synth.privacy.shares import share_of, summed_variance
 
 SAME_ROWS = 1e-4  # relative; the summed weights are rounded a little
 

@@ -20,7 +20,7 @@ from crypto.keys import IdentityKey
 from fed_node.ledger.ledger import LedgerView
 from fed_node.party import Party
 from fedsynth.commands.verify import is_signed
-from synth.budget import statistics_event, summed_variance
+from synth.budget import statistics_event
 from synth.certificate.certificate import Certificate, claim_of, events_of
 from synth.certificate.participation import Participation, first_missing, joined, spans_of
 from synth.certificate.promise import promise
@@ -31,6 +31,7 @@ from synth.messages.wire import Envelope
 from synth.plan import Plan
 from synth.privacy.accounting import compose
 from synth.privacy.events import CountNoise
+from synth.privacy.shares import summed_variance
 from synth.programme import inquiries, whole_cost
 from tests.fed_node.two_parties import ROWS, make_homes
 from tests.small import plan_of

@@ -14,7 +14,6 @@ from math import prod
 
 import numpy as np
 
-from synth.budget import summed_variance
 from synth.counting import possible
 from synth.counting.binning import bins_worth_counting
 from synth.counting.estimates import Measurement, measured_columns, measured_tables
@@ -32,6 +31,7 @@ from synth.messages.asked import Form, checked, require_names, whole_numbers
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
+from synth.privacy.shares import summed_variance
 from synth.statistics.histograms import Statistics
 from synth.synthesizers.bayes.base import BayesBase, summed
 from synth.synthesizers.bayes.genetics import Breeding
