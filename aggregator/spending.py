@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from synth.certificate.certificate import as_records, claim_of, worst
 from synth.certificate.participation import Participation, joined
 from synth.interface import Ask, Inquiry
 from synth.plan import Plan
-from synth.privacy.events import Event, from_dict
+from synth.privacy.claims import claim_of, worst
+from synth.privacy.events import Event, as_records, from_dict
 from synth.privacy.shares import summed_variances
 
 Records = list[dict[str, Any]]

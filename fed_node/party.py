@@ -23,7 +23,7 @@ from fed_node.seal.seal import Seal
 from fed_node.settings import LEDGER, PartySettings, budget_of
 from fed_node.source import read_records
 from synth import VERSION
-from synth.certificate.certificate import Statement, as_records
+from synth.certificate.certificate import Statement
 from synth.certificate.participation import spans_of
 from synth.certificate.stated import asked_digest
 from synth.encoding.records import Records
@@ -32,6 +32,7 @@ from synth.interface import Answer, Ask
 from synth.messages import wire
 from synth.messages.wire import Envelope
 from synth.plan import Plan
+from synth.privacy.events import as_records
 from synth.privacy.noise import NoiseSource, seeded_source
 from synth.programme import inquiries, whole_cost
 

@@ -18,7 +18,6 @@ from synth.assessment.gate import judge
 from synth.assessment.record import AssessmentRecord, Figure
 from synth.assessment.scorecard import BUCKETS, HEAVIEST, Scorecard, train
 from synth.budget import assessment_events
-from synth.certificate.certificate import as_records, claim_of
 from synth.encoding import contingency
 from synth.encoding.bins import BinLimits, Bins, refine
 from synth.encoding.cells import Cells
@@ -28,7 +27,8 @@ from synth.errors import PlanError, ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Inquiry, Sum
 from synth.messages.asked import Form, checked, require_names, whole_numbers
 from synth.plan import Plan
-from synth.privacy.events import Event, Unaccounted
+from synth.privacy.claims import claim_of
+from synth.privacy.events import Event, Unaccounted, as_records
 from synth.privacy.noise import NoiseSource
 from synth.privacy.shares import share_of, summed_variance
 from synth.statistics.histograms import Statistics

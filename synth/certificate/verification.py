@@ -14,10 +14,8 @@ from itertools import chain
 from synth.assessment.certified import flaw, payers
 from synth.certificate import participation, stated
 from synth.certificate.certificate import (
-    RELATION,
     UPDATES,
     Certificate,
-    Claim,
     Signature,
     SignedStatement,
     Statement,
@@ -31,6 +29,7 @@ from synth.certificate.participation import Absent
 from synth.certificate.stated import TOLERANCE
 from synth.errors import PrivacyError
 from synth.plan import Plan
+from synth.privacy.claims import RELATION, Claim
 from synth.privacy.events import from_dict
 from synth.privacy.shares import summed_variances
 from synth.programme import costs

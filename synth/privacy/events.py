@@ -280,6 +280,10 @@ def to_dict(event: Event) -> dict[str, Any]:
     return {"kind": event.kind, **asdict(event)}
 
 
+def as_records(events: Iterable[Event]) -> list[dict[str, Any]]:
+    return [to_dict(event) for event in events]
+
+
 def from_dict(record: Mapping[str, Any]) -> Event:
     """The inverse of `to_dict`; an unknown kind, an unknown key or a missing key is refused."""
     content = dict(record)

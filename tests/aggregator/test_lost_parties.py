@@ -21,7 +21,7 @@ from fed_node.ledger.ledger import LedgerView
 from fed_node.party import Party
 from fedsynth.commands.verify import is_signed
 from synth.budget import statistics_event
-from synth.certificate.certificate import Certificate, claim_of, events_of
+from synth.certificate.certificate import Certificate, events_of
 from synth.certificate.participation import Participation, first_missing, joined, spans_of
 from synth.certificate.promise import promise
 from synth.certificate.verification import Evidence, Finding, check_certificate
@@ -30,6 +30,7 @@ from synth.messages import archive
 from synth.messages.wire import Envelope
 from synth.plan import Plan
 from synth.privacy.accounting import compose
+from synth.privacy.claims import claim_of
 from synth.privacy.events import CountNoise
 from synth.privacy.shares import summed_variance
 from synth.programme import inquiries, whole_cost

@@ -28,11 +28,12 @@ from fedsynth.report.page import POLICY, page
 from fedsynth.report.subject import Subject, TableFile, provenance
 from fedsynth.report.words import interval, verdict
 from synth.assessment.record import AssessmentRecord, Figure, Verdict
-from synth.certificate.certificate import Certificate, Claim
+from synth.certificate.certificate import Certificate
 from synth.errors import DataError, InputError
 from synth.metrics.attacks.risk import Interval
 from synth.metrics.evaluation import Evaluation, Risk, Score
 from synth.metrics.registry import FIDELITY, METRICS
+from synth.privacy.claims import Claim
 from synth.schema import Categorical, Integer, Schema
 from tests.small import SCHEMA, table
 

@@ -12,12 +12,12 @@ from aggregator.checkpoint import Position
 from aggregator.publish import certify, signed
 from crypto.keys import IdentityKey
 from fedsynth.commands.verify import is_signed
-from synth.certificate.certificate import Certificate, Signature, SignedStatement, Statement, as_records
+from synth.certificate.certificate import Certificate, Signature, SignedStatement, Statement
 from synth.certificate.participation import Participation, Span, joined
 from synth.certificate.promise import promise
 from synth.certificate.verification import Evidence, check_certificate
 from synth.plan import Plan
-from synth.privacy.events import Event, SampledGaussian
+from synth.privacy.events import Event, SampledGaussian, as_records
 from synth.privacy.shares import summed_variances
 from synth.programme import costs, programme, whole_cost
 from tests.small import plan_of

@@ -16,13 +16,14 @@ import numpy as np
 
 from synth.counting import possible
 from synth.counting.binning import bins_worth_counting
+from synth.counting.divided_noise import divided_noise
 from synth.counting.estimates import Measurement, measured_columns, measured_tables
 from synth.counting.evidence import Evidence
 from synth.counting.party_side import asked_bins, tables_of, with_noise
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
 from synth.encoding.cells import Cells
-from synth.encoding.contingency import Clique
+from synth.encoding.contingency import Clique, candidate_pairs
 from synth.encoding.records import Records
 from synth.encoding.scales import Floats
 from synth.errors import ProtocolError
@@ -38,7 +39,6 @@ from synth.synthesizers.bayes.genetics import Breeding
 from synth.synthesizers.bayes.scores import FamilyScores
 from synth.synthesizers.bayes.settings import BayesSettings
 from synth.synthesizers.bayes.tables import learn
-from synth.synthesizers.marginals import schedule
 
 EXACT_TABLES = ("exact contingency tables of pairs of columns", "exact contingency tables of columns and their parents")
 ITERATIONS = 1000  # at most, of fitting the model of pairs that the search reads
@@ -50,7 +50,7 @@ class ReleasedSearch(BayesBase):
 
     def __init__(self, plan: Plan, settings: BayesSettings) -> None:
         super().__init__(plan, settings, Cells(plan.table, plan.statistics.bins))
-        self.pairs = schedule.candidate_pairs(self.names, plan.table.target, settings.pairs)
+        self.pairs = candidate_pairs(self.names, plan.table.target, settings.pairs)
         self.tables = min(len(self.names) - 1, len(self.pairs))  # counted in the second ask: the first column is alone
         self.measured: list[tuple[list[Clique], Array]] = []
         self.variances: list[float] = []  # of the noise in those counts; 0 if they are exact
@@ -60,7 +60,7 @@ class ReleasedSearch(BayesBase):
     def noise(self) -> list[CountNoise] | None:
         """The noise of both asks; None without privacy."""
         shares = [self.settings.first_share, 1 - self.settings.first_share]
-        return schedule.divided_noise(self.plan, self.cells.queries, [len(self.pairs), self.tables], shares)
+        return divided_noise(self.plan, self.cells.queries, [len(self.pairs), self.tables], shares)
 
     # Aggregator
 
