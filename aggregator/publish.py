@@ -18,7 +18,6 @@ from synth.certificate.certificate import (
     Certificate,
     Signature,
     SignedStatement,
-    as_records,
     claim_over,
     noise_in_words,
     sampling_in_words,
@@ -29,6 +28,7 @@ from synth.errors import OutputError
 from synth.interface import Synthesizer
 from synth.messages import archive
 from synth.plan import Plan
+from synth.privacy.events import as_records
 from synth.programme import whole_cost
 
 ASSESSMENT = "assessment.json"

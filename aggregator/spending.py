@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from synth.certificate.certificate import as_records, claim_of, worst
-from synth.certificate.participation import Participation, count_variance, joined
+from synth.certificate.participation import Participation, joined
 from synth.interface import Ask, Inquiry
 from synth.plan import Plan
-from synth.privacy.events import Event, from_dict
+from synth.privacy.claims import claim_of, worst
+from synth.privacy.events import Event, as_records, from_dict
+from synth.privacy.shares import summed_variances
 
-Records = list[dict[str, Any]]
+JsonRecords = list[dict[str, Any]]
 
 
 class Spending:
     """Events by party and sums by ask, as absorbed so far."""
 
-    def __init__(self, plan: Plan, spent: dict[str, Records] | None = None, sums: Records | None = None) -> None:
+    def __init__(
+        self, plan: Plan, spent: dict[str, JsonRecords] | None = None, sums: JsonRecords | None = None
+    ) -> None:
         self.plan = plan
         self.events: dict[str, list[Event]] = defaultdict(list)
         for party, events in (spent or {}).items():
@@ -34,7 +37,7 @@ class Spending:
         for party, events in costs.items():
             self.events[party] += events
         variances = sorted(
-            {count for events in costs.values() for count in count_variance(self.plan, events, len(parties))}
+            {count for events in costs.values() for count in summed_variances(self.plan, events, len(parties))}
         )
         summed = Participation(
             phase=str(ask.options["phase"]), first=sequence, last=sequence, parties=parties, count_variance=variances

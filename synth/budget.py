@@ -47,15 +47,5 @@ def synthesis_share(plan: Plan) -> float:
     return 1 - statistics - (plan.assessment.share if plan.assessment else 0.0)
 
 
-def share_of(plan: Plan, event: CountNoise) -> float:
-    """The variance one party adds to each count so that the parties sure to be honest and present add it all."""
-    return event.variance / plan.noisy_parties
-
-
-def summed_variance(plan: Plan, event: CountNoise, parties: int | None = None) -> float:
-    """The variance in the opened sum of so many parties' answers; None: every party of the plan has answered."""
-    return share_of(plan, event) * (len(plan.parties) if parties is None else parties)
-
-
 def _trust(plan: Plan) -> Literal["shared", "local"]:
     return "shared" if plan.shares_noise else "local"

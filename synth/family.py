@@ -57,6 +57,8 @@ class Declaration:
 class FamilySettings(Strict):
     """The settings of a family. Light: reading a plan must not load the family's code."""
 
+    name: str  # a Literal of one value in every family: a plan's settings are told apart by it
+
     @abstractmethod
     def declared(self, *, private: bool, faithful: bool) -> Declaration:
         """What the family asks, answers, samples and needs to know, with or without privacy and by either profile."""

@@ -16,7 +16,7 @@ from synth.constraints import Constraint, problem
 from synth.errors import PlanError, SchemaError
 from synth.family import Declaration
 from synth.schema import Schema, Strict, digest_of
-from synth.synthesizers.registry import DEFAULT, Settings
+from synth.synthesizers.registry import Settings, default_settings
 
 Mode = Literal["masked", "ckks", "plain"]
 
@@ -80,7 +80,7 @@ class Plan(Strict):
     parties: list[Party] = Field(min_length=1, description="Everybody who takes part, with declared row counts.")
     table: Schema = Field(alias="schema", description="The public schema, inline or as a path beside the plan.")
     synthesizer: Settings = Field(
-        default_factory=DEFAULT, description="Model family and its settings. Default: marginals."
+        default_factory=default_settings, description="Model family and its settings. Default: marginals."
     )
     privacy: Privacy | Literal["none"] = Field(description="The budget, or the word 'none' for public data only.")
     statistics: StatisticsSettings = Field(default_factory=StatisticsSettings, description="The encoding histogram.")

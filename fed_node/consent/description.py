@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from synth.plan import Mode, Plan, Privacy
-from synth.privacy.events import CountNoise, Event, Gaussian, Laplace, SampledGaussian
+from synth.privacy.events import Event
 from synth.programme import Phase, Stage, programme
 
 WAYS: dict[Mode, str] = {
@@ -31,7 +31,7 @@ def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
         "  Everybody may see the synthetic table, the model, and every sum that is opened.",
         "What it costs",
         *_cost(plan),
-        *(f"  Charged: {_words(event)}." for event in events),
+        *(f"  Charged: {event.words()}." for event in events),
     ]
     return "\n".join(lines)
 
@@ -89,19 +89,3 @@ def _cost(plan: Plan) -> list[str]:
         "  In words: whatever anybody concludes about a person from the results, that person's row being there changes "
         f"the odds by a factor of at most e^{plan.privacy.epsilon:g}, but for a chance of {plan.privacy.delta:g}.",
     ]
-
-
-def _words(event: Event) -> str:
-    match event:
-        case CountNoise(queries, variance):
-            return f"{queries} histograms with integer noise of variance {variance:g} per cell"
-        case SampledGaussian(sample_rate, noise_multiplier, steps):
-            return (
-                f"{steps} training steps, each on a random {sample_rate:.3%} of the rows, with Gaussian noise of "
-                f"{noise_multiplier:.4g} times a row's largest influence"
-            )
-        case Gaussian(noise_multiplier):
-            return f"one release with Gaussian noise of {noise_multiplier:.4g} times a row's largest influence"
-        case Laplace(scale):
-            return f"one release with Laplace noise of {scale:.4g} times a row's largest influence"
-    return f"{event.what}, without any guarantee"

@@ -36,7 +36,7 @@ from fed_node.ledger.tally import Tally, events_of, tally_of
 from fed_node.ledger.view import LedgerView
 from synth.errors import BudgetError, InputError
 from synth.privacy.accounting import Spent
-from synth.privacy.events import Event, Unaccounted
+from synth.privacy.events import Event
 
 __all__ = ["Budget", "Entry", "Ledger", "LedgerView"]
 
@@ -208,9 +208,9 @@ class Ledger(LedgerView):
         budget = self._current().budget
         if budget is None or is_within(whole, budget):
             return
-        if unaccounted := [event.what for event in wanted if isinstance(event, Unaccounted)]:
+        if unaccounted := [event.words() for event in wanted if not event.guaranteed]:
             raise BudgetError(
-                f"{who} would release {', '.join(unaccounted)} without any provable privacy, and dataset "
+                f"{who} would release {'; '.join(unaccounted)}, and dataset "
                 f"'{self.dataset}' has a budget. Use the rigorous profile, or rows that are public."
             )
         raise BudgetError(

@@ -8,7 +8,6 @@ from rich.table import Table
 from fed_node.ledger.ledger import Entry, LedgerView
 from fed_node.ledger.view import Reservation
 from synth.privacy.accounting import Spent
-from synth.privacy.events import CountNoise, Event, Gaussian, Laplace, SampledGaussian
 
 MEANING = {
     "open": "ledger begun",
@@ -51,7 +50,9 @@ def _totals(ledger: LedgerView) -> Table:
 
 def _reservation(each: Reservation) -> str:
     holder = f"for run {each.run}" if each.run else "approved, not begun"
-    return f"{holder}, plan {each.plan_digest}: {'; '.join(map(in_short, each.events)) or 'nothing is left'}"
+    return (
+        f"{holder}, plan {each.plan_digest}: {'; '.join(event.brief() for event in each.events) or 'nothing is left'}"
+    )
 
 
 def _history(entries: list[Entry]) -> Table:
@@ -65,23 +66,10 @@ def _history(entries: list[Entry]) -> Table:
             MEANING[entry.kind],
             entry.run or entry.plan_digest[:12],
             str(entry.sequence) if entry.sequence >= 0 else "",
-            "\n".join(map(in_short, entry.events)),
+            "\n".join(event.brief() for event in entry.events),
             _epsilon(entry.cumulative),
         )
     return table
-
-
-def in_short(event: Event) -> str:
-    match event:
-        case CountNoise(queries, variance):
-            return f"{queries} histograms, integer noise of variance {variance:.4g}"
-        case SampledGaussian(sample_rate, noise_multiplier, steps):
-            return f"{steps} steps on {sample_rate:.3%} of rows, noise {noise_multiplier:.4g}"
-        case Gaussian(noise_multiplier):
-            return f"Gaussian, noise {noise_multiplier:.4g}"
-        case Laplace(scale):
-            return f"Laplace, scale {scale:.4g}"
-    return f"{event.what}: no guarantee"
 
 
 def _epsilon(spent: Spent) -> str:

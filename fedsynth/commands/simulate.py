@@ -19,10 +19,10 @@ from fedsynth.documents import read_plan_content
 from fedsynth.simulation import simulate as simulation
 from fedsynth.simulation.simulate import Folders
 from synth.assessment.record import AssessmentRecord
-from synth.certificate.certificate import Claim
 from synth.errors import InputError, Refusal, Withheld
 from synth.messages import archive
 from synth.plan import Plan, parse_plan
+from synth.privacy.claims import Claim
 
 
 class How(StrEnum):

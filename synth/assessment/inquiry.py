@@ -17,8 +17,7 @@ from synth.assessment.copies import row_numbers, share_by_chance
 from synth.assessment.gate import judge
 from synth.assessment.record import AssessmentRecord, Figure
 from synth.assessment.scorecard import BUCKETS, HEAVIEST, Scorecard, train
-from synth.budget import assessment_events, share_of, summed_variance
-from synth.certificate.certificate import as_records, claim_of
+from synth.budget import assessment_events
 from synth.encoding import contingency
 from synth.encoding.bins import BinLimits, Bins, refine
 from synth.encoding.cells import Cells
@@ -28,8 +27,10 @@ from synth.errors import PlanError, ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Inquiry, Sum
 from synth.messages.asked import Form, checked, require_names, whole_numbers
 from synth.plan import Plan
-from synth.privacy.events import Event, Unaccounted
+from synth.privacy.claims import claim_of
+from synth.privacy.events import Event, Unaccounted, as_records
 from synth.privacy.noise import NoiseSource
+from synth.privacy.shares import share_of, summed_variance
 from synth.statistics.histograms import Statistics
 
 BIN_SIGMAS = 4.0  # rows that a bin should hold, in standard deviations of the noise of one count

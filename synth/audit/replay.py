@@ -28,7 +28,6 @@ from synth.interface import Answer, Arrays, Ask, Inquiry
 from synth.privacy.events import CountNoise, Event, Gaussian, SampledGaussian
 
 ROUNDING = 1e-3  # relative: more than the lattice and floating point do to a sum (dpsgd.lattice_sensitivity)
-KINDS = {CountNoise: "skellam", Gaussian: "gaussian", SampledGaussian: "step"}
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,16 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """One release as it was made on both tables."""
+
+    before: Release
+    after: Release
+    joins: bool  # whether sampling took the extra row
+    shares: int  # of count noise that add up to what is charged
+
+
+@dataclass(frozen=True)
 class Replay:
     violations: list[str]
     measured: list[Measured]
@@ -86,12 +95,12 @@ def replay(subject: Subject, neighbours: Neighbours) -> Replay:
     charged = [event for ask in subject.asks for event in subject.make().cost(ask, subject.party)]
     measured: list[Measured] = []
     expected = list(_one_by_one(charged))
-    if [KINDS.get(type(event), "nothing known") for event in expected] != [each.kind for each in second.releases]:
+    if [_made_as(event) for event in expected] != [each.kind for each in second.releases]:
         found = ", ".join(each.kind for each in second.releases) or "none"
         violations.append(f"charged were {len(expected)} releases ({_names(charged)}), made were: {found}")
     elif len(first.releases) == len(second.releases):
         for event, before, after in zip(expected, first.releases, second.releases, strict=True):
-            found_here, measure = _release(event, before, after, neighbours.joins, subject.noisy_parties)
+            found_here, measure = _release(event, Pair(before, after, neighbours.joins, subject.noisy_parties))
             violations += found_here
             measured += [measure] if measure else []
     return Replay(violations, measured, (first, second))
@@ -121,18 +130,13 @@ def uncharged(charged: Iterable[Event], releases: Iterable[Release], noisy_parti
 
 def _level(event: Event) -> str:
     """A mechanism in words; noise levels are decimals of four digits, so four digits tell them apart."""
-    if isinstance(event, CountNoise):
-        return f"count_noise of variance {event.variance:.4g}"
-    if isinstance(event, SampledGaussian):
-        return f"step with noise multiplier {event.noise_multiplier:.4g} at rate {event.sample_rate:.4g}"
-    return repr(event)
+    return event.units()[0].brief()
 
 
 def _found_level(release: Release, noisy_parties: int) -> str:
     if release.kind == "skellam":
         return _level(CountNoise(1, release.variance * noisy_parties))
-    multiplier = float(np.sqrt(release.variance)) / release.clip_norm
-    return f"step with noise multiplier {multiplier:.4g} at rate {release.sample_rate:.4g}"
+    return _level(SampledGaussian(release.sample_rate, float(np.sqrt(release.variance)) / release.clip_norm, 1))
 
 
 def _answers(subject: Subject, rows: Records, tape: Tape) -> list[Answer]:
@@ -177,28 +181,27 @@ def _loose_ends(tapes: Iterable[Tape]) -> Iterable[str]:
 def _one_by_one(events: Iterable[Event]) -> Iterable[Event]:
     """Steps as single events."""
     for event in events:
-        if isinstance(event, SampledGaussian):
-            yield from [SampledGaussian(event.sample_rate, event.noise_multiplier, 1)] * event.steps
-        else:
-            yield event
+        one, times = event.counted()
+        yield from [one] * times
 
 
-def _release(
-    event: Event, before: Release, after: Release, joins: bool, noisy_parties: int
-) -> tuple[list[str], Measured | None]:
-    if before.value.shape != after.value.shape:
-        return [f"{event.kind}: {before.value.size} values on one table, {after.value.size} on the other"], None
-    if isinstance(event, CountNoise):
-        return _counts(event, before, after, noisy_parties)
-    return _gaussian(event, before, after, joins)
+def _made_as(event: Event) -> str:
+    return JUDGES[event.kind][0] if event.kind in JUDGES else "nothing known"
 
 
-def _counts(event: CountNoise, before: Release, after: Release, shares: int) -> tuple[list[str], Measured]:
-    change = np.abs(after.value - before.value)
+def _release(event: Event, pair: Pair) -> tuple[list[str], Measured | None]:
+    before, after = pair.before.value, pair.after.value
+    if before.shape != after.shape:
+        return [f"{event.kind}: {before.size} values on one table, {after.size} on the other"], None
+    return JUDGES[event.kind][1](event, pair)
+
+
+def _counts(event: CountNoise, pair: Pair) -> tuple[list[str], Measured]:
+    change = np.abs(pair.after.value - pair.before.value)
     wrong = [
-        f"count_noise: variance {each.variance * shares:g} was drawn, {event.variance:g} was charged"
-        for each in (before, after)
-        if not np.isclose(each.variance * shares, event.variance, rtol=1e-9)
+        f"count_noise: variance {each.variance * pair.shares:g} was drawn, {event.variance:g} was charged"
+        for each in (pair.before, pair.after)
+        if not np.isclose(each.variance * pair.shares, event.variance, rtol=1e-9)
     ]
     # Σ|Δ|² ≤ q with every |Δ| ≤ 1 is what the event says, and all that its accountant uses.
     if change.max(initial=0) > 1 or (change**2).sum() > event.queries:
@@ -209,13 +212,12 @@ def _counts(event: CountNoise, before: Release, after: Release, shares: int) -> 
     return wrong, Measured(event, float((change**2).sum()), event.queries)
 
 
-def _gaussian(event: Event, before: Release, after: Release, joins: bool) -> tuple[list[str], Measured | None]:
-    if not isinstance(event, SampledGaussian | Gaussian):
-        return [f"{event.kind}: nobody knows how to hold a release against it"], None
+def _gaussian(event: Gaussian | SampledGaussian, pair: Pair) -> tuple[list[str], Measured]:
+    before, after = pair.before, pair.after
     distance = float(np.linalg.norm(after.value - before.value))
     bound = after.clip_norm if np.isfinite(after.clip_norm) else distance
     wanted, wrong = event.noise_multiplier * bound, []
-    rate = event.sample_rate if isinstance(event, SampledGaussian) else 1.0
+    rate = event.joining()
     if after.sample_rate != rate or before.sample_rate != rate:
         wrong.append(f"{event.kind}: rows joined with probability {after.sample_rate:g}, {rate:g} was charged")
     if distance > bound * (1 + ROUNDING):
@@ -223,10 +225,18 @@ def _gaussian(event: Event, before: Release, after: Release, joins: bool) -> tup
     for each in (before, after):
         if not np.sqrt(each.variance) >= wanted * (1 - ROUNDING):
             wrong.append(f"{event.kind}: noise of {np.sqrt(each.variance):g} was added, {wanted:g} was charged")
-    if rate < 1 and not joins and distance > 0:
+    if rate < 1 and not pair.joins and distance > 0:
         wrong.append(f"{event.kind}: a row that did not join moved the sum by {distance:g}")
     return wrong, Measured(event, distance / bound if bound else 0.0, 1.0)
 
 
 def _names(events: Iterable[Event]) -> str:
     return ", ".join(event.kind for event in events) or "nothing"
+
+
+# How a release of each kind of event is drawn, and what holds it against the event.
+JUDGES: dict[str, tuple[str, Callable[..., tuple[list[str], Measured]]]] = {
+    CountNoise.kind: ("skellam", _counts),
+    Gaussian.kind: ("gaussian", _gaussian),
+    SampledGaussian.kind: ("step", _gaussian),
+}

@@ -29,8 +29,9 @@ from synth.encoding.records import Records
 from synth.interface import Arrays
 from synth.privacy.accounting import compose
 from synth.privacy.dpsgd import PrivateGradient, StepPrivacy, poisson_batch
-from synth.privacy.events import CountNoise, SampledGaussian
+from synth.privacy.events import SampledGaussian
 from synth.privacy.noise import NoiseSource
+from synth.privacy.shares import count_variances
 
 Floats = npt.NDArray[np.float64]
 MakeSource = Callable[[], NoiseSource]
@@ -80,7 +81,7 @@ def _direction(subject: Subject, neighbours: Neighbours) -> tuple[Floats, Floats
     change = after - before
     events = [event for ask in subject.asks for event in subject.make().cost(ask, subject.party)]
     sizes = [len(part) for part in _parts(subject, neighbours.rows, Silent())]
-    variances = [event.variance for event in events if isinstance(event, CountNoise)]
+    variances = count_variances(events)
     weights = np.repeat(1 / np.array(variances), sizes)
     return weights * change, change, before * subject.noisy_parties
 

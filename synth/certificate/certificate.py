@@ -7,7 +7,6 @@ statements and signs the whole. ε is recomputed from the events by whoever veri
 from __future__ import annotations
 
 import json
-import math
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
@@ -15,11 +14,9 @@ from pydantic import Field, ValidationError
 from synth.assessment.record import AssessmentRecord
 from synth.certificate.participation import Absent, Participation
 from synth.plan import Plan
-from synth.privacy.accounting import compose
-from synth.privacy.events import Event, Unaccounted, from_dict, to_dict
+from synth.privacy.claims import Claim, claim_of, worst
+from synth.privacy.events import Event, from_dict
 from synth.schema import Strict
-
-RELATION = "add or remove one row at one party"
 
 
 class Signature(Strict):
@@ -71,16 +68,6 @@ def read(signed: SignedStatement) -> Statement | None:
         return None
 
 
-class Claim(Strict):
-    """(ε, δ), and how far it can be believed."""
-
-    epsilon: float | None = Field(description="Upper bound of the privacy loss; null means no finite bound.")
-    nominal_epsilon: float | None = Field(description="What the paper would print: releases it ignores left out.")
-    delta: float = Field(description="The δ at which ε is computed.")
-    relation: str = Field(RELATION, description="The neighbouring tables that are indistinguishable.")
-    method: str = Field(description="Accountant that composed the events.")
-
-
 class Certificate(Strict):
     """The release, in full."""
 
@@ -111,27 +98,6 @@ class Certificate(Strict):
         return json.dumps(self.model_dump(mode="json", exclude=left_out), separators=(",", ":"), allow_nan=False)
 
 
-def claim_of(events: list[Event], delta: float) -> Claim:
-    """Compose the events; with anything unaccounted there is no ε, only a nominal one."""
-    if not events:
-        return Claim(epsilon=0.0, nominal_epsilon=0.0, delta=delta, method="none")
-    accountable = [event for event in events if not isinstance(event, Unaccounted)]
-    nominal = compose(accountable, delta) if accountable else None
-    sound = len(accountable) == len(events) and nominal is not None
-    finite = nominal is not None and math.isfinite(nominal.epsilon)
-    return Claim(
-        epsilon=nominal.epsilon if sound and finite and nominal else None,
-        nominal_epsilon=nominal.epsilon if finite and nominal else None,
-        delta=delta,
-        method=nominal.method if nominal else "none",
-    )
-
-
-def worst(claims: list[Claim]) -> Claim:
-    """Parties hold disjoint rows, so the release's claim is the largest of any party."""
-    return max(claims, key=lambda claim: math.inf if claim.epsilon is None else claim.epsilon)
-
-
 def claim_over(statements: list[Statement], absent: list[Absent], delta: float) -> Claim:
     """The release's claim: the lost are taken to have spent all that they may have."""
     spent = [*map(events_of, statements), *([from_dict(record) for record in each.at_most] for each in absent)]
@@ -140,10 +106,6 @@ def claim_over(statements: list[Statement], absent: list[Absent], delta: float) 
 
 def events_of(statement: Statement) -> list[Event]:
     return [from_dict(record) for record in statement.events]
-
-
-def as_records(events: list[Event]) -> list[dict[str, Any]]:
-    return [to_dict(event) for event in events]
 
 
 UPDATES = " Model updates: every party added all the noise itself."

@@ -13,9 +13,7 @@ from typing import Any
 
 from pydantic import Field
 
-from synth.budget import share_of
 from synth.plan import Plan
-from synth.privacy.events import CountNoise, Event
 from synth.programme import programme
 from synth.schema import Strict
 
@@ -40,11 +38,6 @@ class Absent(Strict):
     party: str = Field(description="Who was lost.")
     missing_from: int = Field(description="The first ask whose sum is without its answer.")
     at_most: list[dict[str, Any]] = Field(description="What it may have charged: all that the plan can ever cost it.")
-
-
-def count_variance(plan: Plan, events: Iterable[Event], parties: int) -> list[float]:
-    """What is really in the opened sum of so many parties."""
-    return [share_of(plan, event) * parties for event in events if isinstance(event, CountNoise)]
 
 
 def joined(spans: Sequence[Participation], more: Participation) -> list[Participation]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 from synth.certificate.participation import spans_of
 from synth.plan import Plan
-from synth.privacy.events import Event, SampledGaussian, from_dict
+from synth.privacy.events import Event, counted, from_dict
 from synth.programme import costs
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def cost_flaw(statements: Iterable[Statement], plan: Plan) -> str | None:
         if spans_of(set(numbers)) != list(each.asks):
             return f"'{each.party}' signed for an ask twice, or for its asks out of order"
         owed = [event for number in numbers for event in planned[number]]
-        if not alike(map(from_dict, each.events), owed):
+        if not same_cost(map(from_dict, each.events), owed):
             return (
                 f"'{each.party}' signed for other events than its asks cost by the plan "
                 f"(it ran version {each.code_version})"
@@ -79,23 +78,13 @@ def contradiction(statements: Sequence[Statement]) -> str | None:
     return None
 
 
-def alike(signed: Iterable[Event], owed: Iterable[Event]) -> bool:
+def same_cost(signed: Iterable[Event], owed: Iterable[Event]) -> bool:
     """The same events as often, whatever their order; steps of one mechanism count one by one."""
-    left, right = _counted(signed), _counted(owed)
+    left, right = (sorted(counted(events).items(), key=repr) for events in (signed, owed))
     return len(left) == len(right) and all(
         type(one) is type(other) and times == often and all(map(_close, astuple(one), astuple(other)))
         for (one, times), (other, often) in zip(left, right, strict=True)
     )
-
-
-def _counted(events: Iterable[Event]) -> list[tuple[Event, int]]:
-    counts: Counter[Event] = Counter()
-    for event in events:
-        if isinstance(event, SampledGaussian):
-            counts[replace(event, steps=1)] += event.steps
-        else:
-            counts[event] += 1
-    return sorted(counts.items(), key=repr)
 
 
 def _close(one: object, other: object) -> bool:

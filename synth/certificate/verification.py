@@ -14,10 +14,8 @@ from itertools import chain
 from synth.assessment.certified import flaw, payers
 from synth.certificate import participation, stated
 from synth.certificate.certificate import (
-    RELATION,
     UPDATES,
     Certificate,
-    Claim,
     Signature,
     SignedStatement,
     Statement,
@@ -31,7 +29,9 @@ from synth.certificate.participation import Absent
 from synth.certificate.stated import TOLERANCE
 from synth.errors import PrivacyError
 from synth.plan import Plan
+from synth.privacy.claims import RELATION, Claim
 from synth.privacy.events import from_dict
+from synth.privacy.shares import summed_variances
 from synth.programme import costs
 
 AGGREGATOR = "aggregator"  # its name among pinned keys
@@ -236,11 +236,11 @@ def _otherwise(certificate: Certificate, statements: list[Statement], plan: Plan
         return wrong
     planned = costs(plan, plan.parties[0].name)  # the noise of counts is the same at every party
     for each in absent:
-        if not stated.alike(map(from_dict, each.at_most), chain.from_iterable(costs(plan, each.party))):
+        if not stated.same_cost(map(from_dict, each.at_most), chain.from_iterable(costs(plan, each.party))):
             return f"more or less is counted for the lost party '{each.party}' than the plan can cost it"
     for span in spans:
         for number in range(span.first, span.last + 1):
-            expected = sorted(set(participation.count_variance(plan, planned[number], len(span.parties))))
+            expected = sorted(set(summed_variances(plan, planned[number], len(span.parties))))
             if len(expected) != len(span.count_variance) or not all(map(_close, expected, span.count_variance)):
                 return f"the sum of ask {number} holds other noise than the plan says for so many parties"
     return None

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from synth.budget import summed_variance
 from synth.counting import possible
 from synth.encoding.bins import BinLimits, Bins, refine
 from synth.plan import Plan
 from synth.privacy.events import CountNoise
+from synth.privacy.shares import summed_variance
 from synth.statistics.histograms import Statistics
 
 BIN_SIGMAS = 4.0  # rows that a bin should hold, in standard deviations of the noise of one count

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from synth.budget import share_of
 from synth.encoding import contingency
 from synth.encoding.bins import Bins
 from synth.encoding.cells import Cells
@@ -17,6 +16,7 @@ from synth.messages.asked import Form, checked
 from synth.plan import Plan
 from synth.privacy.events import CountNoise
 from synth.privacy.noise import NoiseSource
+from synth.privacy.shares import share_of
 
 
 def asked_bins(ask: Ask, cells: Cells, most: int) -> Bins:

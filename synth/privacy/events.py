@@ -5,20 +5,78 @@ can be computed from an ask alone, stored in the ledger for years, printed in a 
 by an auditor with another accountant. The meaning of a field therefore never changes; a mechanism that
 differs in any way gets a new kind.
 
-Privacy unit, for all events: add or remove **one row at one party**. Parties hold disjoint rows, so the claim
-for the whole federation is the largest claim of any party, not a sum.
+An event describes itself: whose privacy it is about, its words for people, how it adds up in a ledger, and its loss for
+the accountant (computed by `losses`, loaded only then: reading a ledger or a plan needs no numerical code). So a new
+mechanism is one class here and its loss there.
 """
 
-import math
-from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from synth.errors import PrivacyError
+from synth.privacy.checks import require_count, require_one_of, require_positive
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+    from synth.privacy.losses import Floats
 
 
 @dataclass(frozen=True)
-class CountNoise:
+class Event(ABC):
+    """One release. Parties hold disjoint rows, so the claim for the whole federation is the largest claim of any party,
+    not a sum."""
+
+    kind: ClassVar[str]
+    unit: ClassVar[str] = "one row at one party"  # whose presence the release hides
+    relation: ClassVar[str] = "add or remove"  # how neighbouring tables differ in that unit
+    guaranteed: ClassVar[bool] = True  # whether any ε can be proven for it
+
+    @abstractmethod
+    def words(self) -> str:
+        """For the person who approves it."""
+
+    @abstractmethod
+    def brief(self) -> str:
+        """For a line of the ledger's table."""
+
+    def counted(self) -> tuple[Event, int]:
+        """What a ledger counts, and how often it is here: releases that add up, whatever the asks they are spread
+        over, are counted one by one."""
+        return self, 1
+
+    def repeated(self, times: int) -> list[Event]:
+        """The shortest list of events that a ledger counts as `times` times this one."""
+        return [self] * times
+
+    def units(self) -> tuple[Event, int]:
+        """What the accountant composes with itself, and how often: a release of one query or of one step."""
+        return self.counted()
+
+    def joining(self) -> float:
+        """The probability with which a row takes part at all."""
+        return 1.0
+
+    @abstractmethod
+    def loss(self, interval: float) -> PrivacyLossDistribution:
+        """The privacy loss of one unit, on a grid of that spacing, rounded up."""
+
+    @abstractmethod
+    def rdp(self, orders: Sequence[int]) -> Floats:
+        """The Rényi divergences of one unit at these orders."""
+
+    def sampler_error(self) -> float:
+        """Total variation between the noise of one unit as drawn and as accounted for."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class CountNoise(Event):
     """Counts released with integer noise, one release of `queries` histograms.
 
     A row lies in at most one cell of each histogram, so adding it changes at most `queries` cells, each by 1.
@@ -35,14 +93,38 @@ class CountNoise:
     trust: Literal["shared", "local"] = "shared"
 
     def __post_init__(self) -> None:
-        _require_count(self, "queries")
-        _require_positive(self, "variance")
-        _require_one_of(self, "mechanism", ("skellam",))
-        _require_one_of(self, "trust", ("shared", "local"))
+        require_count(self, "queries")
+        require_positive(self, "variance")
+        require_one_of(self, "mechanism", ("skellam",))
+        require_one_of(self, "trust", ("shared", "local"))
+
+    def words(self) -> str:
+        return f"{self.queries} histograms with integer noise of variance {self.variance:g} per cell"
+
+    def brief(self) -> str:
+        return f"{self.queries} histograms, integer noise of variance {self.variance:.4g}"
+
+    def units(self) -> tuple[Event, int]:
+        return CountNoise(1, self.variance), self.queries
+
+    def loss(self, interval: float) -> PrivacyLossDistribution:
+        from synth.privacy.losses import skellam_loss
+
+        return skellam_loss(self.variance, interval)
+
+    def rdp(self, orders: Sequence[int]) -> Floats:
+        from synth.privacy.losses import skellam_rdp
+
+        return skellam_rdp(self.variance, tuple(orders))
+
+    def sampler_error(self) -> float:
+        from synth.privacy.losses import skellam_sampler_error
+
+        return skellam_sampler_error(self.variance)
 
 
 @dataclass(frozen=True)
-class SampledGaussian:
+class SampledGaussian(Event):
     """`steps` noisy sums over Poisson samples, as in DP-SGD.
 
     In every step each row joins independently with probability `sample_rate` and contributes a vector of L2
@@ -56,37 +138,97 @@ class SampledGaussian:
     steps: int
 
     def __post_init__(self) -> None:
-        _require_positive(self, "sample_rate")
+        require_positive(self, "sample_rate")
         if self.sample_rate > 1:
             raise PrivacyError(f"sampled_gaussian: sample_rate is a probability, got {self.sample_rate}")
-        _require_positive(self, "noise_multiplier")
-        _require_count(self, "steps")
+        require_positive(self, "noise_multiplier")
+        require_count(self, "steps")
+
+    def words(self) -> str:
+        return (
+            f"{self.steps} training steps, each on a random {self.sample_rate:.3%} of the rows, with Gaussian noise of "
+            f"{self.noise_multiplier:.4g} times a row's largest influence"
+        )
+
+    def brief(self) -> str:
+        return f"{self.steps} steps on {self.sample_rate:.3%} of rows, noise {self.noise_multiplier:.4g}"
+
+    def counted(self) -> tuple[Event, int]:
+        return replace(self, steps=1), self.steps
+
+    def repeated(self, times: int) -> list[Event]:
+        return [replace(self, steps=self.steps * times)]
+
+    def joining(self) -> float:
+        return self.sample_rate
+
+    def loss(self, interval: float) -> PrivacyLossDistribution:
+        from synth.privacy.losses import gaussian_loss
+
+        return gaussian_loss(self.noise_multiplier, self.sample_rate, interval)
+
+    def rdp(self, orders: Sequence[int]) -> Floats:
+        from synth.privacy.losses import gaussian_rdp
+
+        return gaussian_rdp(self.noise_multiplier, self.sample_rate, orders)
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Event):
     """One release with Gaussian noise of standard deviation `noise_multiplier` × L2 sensitivity."""
 
     kind: ClassVar[str] = "gaussian"
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        _require_positive(self, "noise_multiplier")
+        require_positive(self, "noise_multiplier")
+
+    def words(self) -> str:
+        return f"one release with Gaussian noise of {self.noise_multiplier:.4g} times a row's largest influence"
+
+    def brief(self) -> str:
+        return f"Gaussian, noise {self.noise_multiplier:.4g}"
+
+    def loss(self, interval: float) -> PrivacyLossDistribution:
+        from synth.privacy.losses import gaussian_loss
+
+        return gaussian_loss(self.noise_multiplier, 1.0, interval)
+
+    def rdp(self, orders: Sequence[int]) -> Floats:
+        from synth.privacy.losses import gaussian_rdp
+
+        return gaussian_rdp(self.noise_multiplier, 1.0, orders)
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Event):
     """One release with Laplace noise of scale b = `scale_over_sensitivity` × L1 sensitivity (ε = 1/that)."""
 
     kind: ClassVar[str] = "laplace"
     scale_over_sensitivity: float
 
     def __post_init__(self) -> None:
-        _require_positive(self, "scale_over_sensitivity")
+        require_positive(self, "scale_over_sensitivity")
+
+    def words(self) -> str:
+        return f"one release with Laplace noise of {self.scale_over_sensitivity:.4g} times a row's largest influence"
+
+    def brief(self) -> str:
+        return f"Laplace, scale {self.scale_over_sensitivity:.4g}"
+
+    def loss(self, interval: float) -> PrivacyLossDistribution:
+        from synth.privacy.losses import laplace_loss
+
+        return laplace_loss(self.scale_over_sensitivity, interval)
+
+    def rdp(self, orders: Sequence[int]) -> Floats:
+        from synth.privacy.losses import laplace_rdp
+
+        return laplace_rdp(self.scale_over_sensitivity, orders)
 
 
 @dataclass(frozen=True)
-class Unaccounted:
+class Unaccounted(Event):
     """Something left the party under no differential privacy that we can prove; composition returns ε = ∞.
 
     Published protocols that release exact statistics are run with this event (`what` says which), so their
@@ -94,21 +236,47 @@ class Unaccounted:
     """
 
     kind: ClassVar[str] = "unaccounted"
+    guaranteed = False
     what: str
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, str) or not self.what:
             raise PrivacyError("unaccounted: say in `what` which release has no guarantee")
 
+    def words(self) -> str:
+        return f"{self.what}, without any guarantee"
 
-Event: TypeAlias = CountNoise | SampledGaussian | Gaussian | Laplace | Unaccounted
+    def brief(self) -> str:
+        return f"{self.what}: no guarantee"
 
-_BY_KIND: dict[str, type[Event]] = {event.kind: event for event in get_args(Event)}
+    def loss(self, interval: float) -> PrivacyLossDistribution:
+        raise PrivacyError("unaccounted: there is no loss distribution of a release without a guarantee")
+
+    def rdp(self, orders: Sequence[int]) -> Floats:
+        raise PrivacyError("unaccounted: there is no Rényi divergence of a release without a guarantee")
+
+
+_BY_KIND: dict[str, type[Event]] = {
+    event.kind: event for event in (CountNoise, SampledGaussian, Gaussian, Laplace, Unaccounted)
+}
+
+
+def counted(events: Iterable[Event]) -> Counter[Event]:
+    """How often each mechanism, whatever the order of the events and the asks they were spread over."""
+    counts: Counter[Event] = Counter()
+    for event in events:
+        one, times = event.counted()
+        counts[one] += times
+    return counts
 
 
 def to_dict(event: Event) -> dict[str, Any]:
     """The event as plain JSON values, with its `kind` first."""
     return {"kind": event.kind, **asdict(event)}
+
+
+def as_records(events: Iterable[Event]) -> list[dict[str, Any]]:
+    return [to_dict(event) for event in events]
 
 
 def from_dict(record: Mapping[str, Any]) -> Event:
@@ -123,28 +291,10 @@ def from_dict(record: Mapping[str, Any]) -> Event:
         raise PrivacyError(f"{kind}: unknown fields {unknown}; the record is from another version")
     if missing := [name for name, f in known.items() if f.default is MISSING and name not in content]:
         raise PrivacyError(f"{kind}: missing fields {missing}")
-    floats = {name for name, field in known.items() if field.type is float}
+    floats = {name for name, field in known.items() if field.type == "float"}
     return event_type(**{k: _as_float(v) if k in floats else v for k, v in content.items()})
 
 
 def _as_float(value: Any) -> Any:
     """JSON writes 2.0 as 2 in some encoders; anything else is left for the event's own check to refuse."""
     return float(value) if type(value) is int else value
-
-
-def _require_count(event: Any, name: str) -> None:
-    value = getattr(event, name)
-    if type(value) is not int or value < 1:
-        raise PrivacyError(f"{event.kind}: {name} must be a whole number of at least 1, got {value!r}")
-
-
-def _require_positive(event: Any, name: str) -> None:
-    value = getattr(event, name)
-    if not isinstance(value, float) or not math.isfinite(value) or value <= 0:
-        raise PrivacyError(f"{event.kind}: {name} must be a finite number above 0 (a float), got {value!r}")
-
-
-def _require_one_of(event: Any, name: str, allowed: tuple[str, ...]) -> None:
-    value = getattr(event, name)
-    if value not in allowed:
-        raise PrivacyError(f"{event.kind}: {name} must be one of {', '.join(allowed)}, got {value!r}")

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from synth.errors import PrivacyError
 from synth.privacy.accounting import Spent, Units, as_units, rdp_epsilon
-from synth.privacy.events import Event, Unaccounted
+from synth.privacy.events import Event
 
 FILTER_ORDERS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64)  # fixed for ever: a filter must not depend on what it filters
 
@@ -33,7 +33,7 @@ def compose_adaptively(events: Iterable[Event], delta: float) -> Spent:
 
 @lru_cache(maxsize=1024)  # a ledger asks for every run that ended
 def _compose(units: Units, delta: float) -> Spent:
-    if any(isinstance(unit, Unaccounted) for unit, _ in units):
+    if not all(unit.guaranteed for unit, _ in units):
         return Spent(math.inf, delta, "none")
     epsilon = rdp_epsilon(units, delta / len(FILTER_ORDERS), FILTER_ORDERS) if units else 0.0
     return Spent(epsilon, delta, "rdp-filter")

@@ -113,13 +113,6 @@ def seeded_source(seed: int, *labels: str | int) -> NoiseSource:
     return NoiseSource(_derive(b"fedsynth seeded noise", (seed, *labels)))
 
 
-def share_variance(total: float, parties: int, colluders: int) -> float:
-    """The variance each party adds so that the parties outside a coalition of `colluders` still add `total`."""
-    if not 0 <= colluders < parties:
-        raise PrivacyError(f"{colluders} colluders of {parties} parties leave nobody whose noise is secret")
-    return total / (parties - colluders)
-
-
 def _derive(key: bytes, labels: tuple[str | int, ...]) -> bytes:
     """A 256-bit key per label sequence; repr keeps ("a", 1) and ("a1",) apart."""
     return hashlib.sha256(key + repr(labels).encode()).digest()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from synth.budget import share_of, statistics_event, summed_variance
+from synth.budget import statistics_event
 from synth.encoding.cells import Cells
 from synth.encoding.mixtures import Mixture
 from synth.encoding.records import Records
@@ -22,6 +22,7 @@ from synth.messages.asked import exactly, whole_numbers
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
+from synth.privacy.shares import share_of, summed_variance
 
 SAME_ROWS = 1e-4  # relative; the summed weights are rounded a little
 
@@ -50,7 +51,9 @@ class Statistics:
         covered = float(arrays.get("covered", np.array(1.0)))
         return cls(cells, arrays["counts"], float(arrays["variance"]), covered, parties, mixtures)
 
-    def alike(self, plan: Plan, total: Sum, counts: Array, event: CountNoise | None) -> tuple[Array, float]:
+    def over_the_same_rows(
+        self, plan: Plan, total: Sum, counts: Array, event: CountNoise | None
+    ) -> tuple[Array, float]:
         """Later counts as if they were over the rows that these are over, and the variance of their noise.
 
         A party that is lost in between takes its rows out of the one and not of the other; counts of half the rows

@@ -1,31 +1,45 @@
-"""The registry: one line a family. Settings are light and imported here; a family's code only when it is built."""
+"""The registry: one line a family. Its light settings are loaded with any plan, its code only when it is built."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, Union, cast
 
 from pydantic import Field
 
-from synth.synthesizers.bayes.settings import BayesSettings
-from synth.synthesizers.ctgan.settings import CtganSettings
-from synth.synthesizers.marginals.settings import MarginalsSettings
+from synth.family import FamilySettings
 
 if TYPE_CHECKING:
     from synth.interface import Synthesizer
     from synth.plan import Plan
 
-FAMILIES: dict[str, str] = {
-    "bayes": "synth.synthesizers.bayes.synthesizer:bayes",
-    "ctgan": "synth.synthesizers.ctgan.synthesizer:Ctgan",
-    "marginals": "synth.synthesizers.marginals.synthesizer:Marginals",
+FAMILIES: dict[str, tuple[str, str]] = {  # what a plan may say about it, and what is built from a plan
+    "bayes": ("bayes.settings:BayesSettings", "bayes.synthesizer:bayes"),
+    "ctgan": ("ctgan.settings:CtganSettings", "ctgan.synthesizer:Ctgan"),
+    "marginals": ("marginals.settings:MarginalsSettings", "marginals.synthesizer:Marginals"),
 }
-
-DEFAULT = MarginalsSettings  # where a plan names no family
-Settings = Annotated[BayesSettings | CtganSettings | MarginalsSettings, Field(discriminator="name")]
+DEFAULT = "marginals"  # where a plan names no family
 
 
 def build(plan: Plan) -> Synthesizer:
     """The plan's synthesizer, the same at the aggregator and at every party."""
-    module, _, family = FAMILIES[plan.synthesizer.name].partition(":")
-    return cast("Synthesizer", getattr(import_module(module), family)(plan))
+    return cast("Synthesizer", _load(FAMILIES[plan.synthesizer.name][1])(plan))
+
+
+def settings_of(family: str) -> type[FamilySettings]:
+    return cast("type[FamilySettings]", _load(FAMILIES[family][0]))
+
+
+def default_settings() -> FamilySettings:
+    return settings_of(DEFAULT).model_validate({})
+
+
+def _load(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"{__package__}.{module}"), name)
+
+
+if TYPE_CHECKING:
+    Settings = FamilySettings
+else:  # the family's name says which settings they are
+    Settings = Annotated[Union[tuple(map(settings_of, FAMILIES))], Field(discriminator="name")]  # noqa: UP007

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from fed_node.seal import numbers as sealing
+from fed_node.seal import numbers
 from fed_node.seal.seal import Seal
 from synth.interface import Answer, Array
 from synth.messages import wire
@@ -64,7 +64,7 @@ class Recorder:
 
 @contextmanager
 def _recording(recorder: Recorder) -> Iterator[None]:
-    seal, mask, cover = Seal.seal, sealing.mask, sealing.cover
+    seal, mask, cover = Seal.seal, numbers.mask, numbers.cover
 
     def sealed(self: Seal, answer: Answer, *arguments: Any) -> Any:
         recorder._streams.clear()
@@ -86,7 +86,7 @@ def _recording(recorder: Recorder) -> Iterator[None]:
 
     with (
         patch.object(Seal, "seal", sealed),
-        patch.object(sealing, "mask", masked),
-        patch.object(sealing, "cover", covered),
+        patch.object(numbers, "mask", masked),
+        patch.object(numbers, "cover", covered),
     ):
         yield

@@ -21,7 +21,7 @@ from fed_node.ledger.ledger import Ledger
 from synth.audit.canaries import extreme_rows
 from synth.audit.replay import Neighbours, Subject, replay, unmoved
 from synth.audit.whitebox import repeats
-from synth.budget import share_of, statistics_event
+from synth.budget import statistics_event
 from synth.encoding.cells import Cells
 from synth.encoding.records import Records
 from synth.errors import Refusal
@@ -32,6 +32,7 @@ from synth.privacy.accounting import Spent, compose
 from synth.privacy.dpsgd import StepPrivacy
 from synth.privacy.events import CountNoise, Event
 from synth.privacy.noise import NoiseSource
+from synth.privacy.shares import share_of
 from synth.statistics.histograms import StatisticsInquiry
 from synth.synthesizers.ctgan import question, training
 from synth.synthesizers.ctgan.steps import PrivateStep, made_up

@@ -12,12 +12,13 @@ from aggregator.checkpoint import Position
 from aggregator.publish import certify, signed
 from crypto.keys import IdentityKey
 from fedsynth.commands.verify import is_signed
-from synth.certificate.certificate import Certificate, Signature, SignedStatement, Statement, as_records
-from synth.certificate.participation import Participation, Span, count_variance, joined
+from synth.certificate.certificate import Certificate, Signature, SignedStatement, Statement
+from synth.certificate.participation import Participation, Span, joined
 from synth.certificate.promise import promise
 from synth.certificate.verification import Evidence, check_certificate
 from synth.plan import Plan
-from synth.privacy.events import Event, SampledGaussian
+from synth.privacy.events import Event, SampledGaussian, as_records
+from synth.privacy.shares import summed_variances
 from synth.programme import costs, programme, whole_cost
 from tests.small import plan_of
 
@@ -55,7 +56,7 @@ def sums_of(plan: Plan) -> list[dict[str, Any]]:
     spans: list[Participation] = []
     names, planned = [party.name for party in plan.parties], costs(plan, "party-1")
     for number, step in enumerate(programme(plan)):
-        noise = sorted(set(count_variance(plan, planned[number], len(names))))
+        noise = sorted(set(summed_variances(plan, planned[number], len(names))))
         one = Participation(phase=step.phase, first=number, last=number, parties=names, count_variance=noise)
         spans = joined(spans, one)
     return [span.model_dump(mode="json") for span in spans]

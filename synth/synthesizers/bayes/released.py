@@ -14,12 +14,12 @@ from math import prod
 
 import numpy as np
 
-from synth.budget import summed_variance
 from synth.counting import possible
 from synth.counting.binning import bins_worth_counting
 from synth.counting.estimates import Measurement, measured_columns, measured_tables
 from synth.counting.evidence import Evidence
 from synth.counting.party_side import asked_bins, tables_of, with_noise
+from synth.counting.schedule import candidate_pairs, divided_noise
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
 from synth.encoding.cells import Cells
@@ -32,13 +32,13 @@ from synth.messages.asked import Form, checked, require_names, whole_numbers
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
+from synth.privacy.shares import summed_variance
 from synth.statistics.histograms import Statistics
 from synth.synthesizers.bayes.base import BayesBase, summed
 from synth.synthesizers.bayes.genetics import Breeding
 from synth.synthesizers.bayes.scores import FamilyScores
 from synth.synthesizers.bayes.settings import BayesSettings
 from synth.synthesizers.bayes.tables import learn
-from synth.synthesizers.marginals import schedule
 
 EXACT_TABLES = ("exact contingency tables of pairs of columns", "exact contingency tables of columns and their parents")
 ITERATIONS = 1000  # at most, of fitting the model of pairs that the search reads
@@ -50,7 +50,7 @@ class ReleasedSearch(BayesBase):
 
     def __init__(self, plan: Plan, settings: BayesSettings) -> None:
         super().__init__(plan, settings, Cells(plan.table, plan.statistics.bins))
-        self.pairs = schedule.candidate_pairs(self.names, plan.table.target, settings.pairs)
+        self.pairs = candidate_pairs(self.names, plan.table.target, settings.pairs)
         self.tables = min(len(self.names) - 1, len(self.pairs))  # counted in the second ask: the first column is alone
         self.measured: list[tuple[list[Clique], Array]] = []
         self.variances: list[float] = []  # of the noise in those counts; 0 if they are exact
@@ -60,7 +60,7 @@ class ReleasedSearch(BayesBase):
     def noise(self) -> list[CountNoise] | None:
         """The noise of both asks; None without privacy."""
         shares = [self.settings.first_share, 1 - self.settings.first_share]
-        return schedule.divided_noise(self.plan, self.cells.queries, [len(self.pairs), self.tables], shares)
+        return divided_noise(self.plan, self.cells.queries, [len(self.pairs), self.tables], shares)
 
     # Aggregator
 
@@ -80,7 +80,9 @@ class ReleasedSearch(BayesBase):
         cliques = self.pairs if self.absorbed == 0 else self._families()
         sums = summed(total, "counts", (contingency.cell_count(cliques, self.sizes()),))
         event = None if self.noise is None else self.noise[self.absorbed]
-        counts, variance = self.known_statistics().alike(self.plan, total, np.rint(sums).astype(np.int64), event)
+        counts, variance = self.known_statistics().over_the_same_rows(
+            self.plan, total, np.rint(sums).astype(np.int64), event
+        )
         self.measured.append((cliques, counts))
         self.variances.append(variance)
         self.absorbed += 1

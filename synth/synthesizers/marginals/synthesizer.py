@@ -20,6 +20,7 @@ from synth.counting.drawing import Drawing
 from synth.counting.estimates import Measurement, measured_columns, measured_tables
 from synth.counting.evidence import Evidence
 from synth.counting.party_side import asked_bins, tables_of, with_noise
+from synth.counting.schedule import candidate_pairs, divided_noise
 from synth.counting.tree import Tree
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
@@ -33,7 +34,6 @@ from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
 from synth.statistics.histograms import Statistics
-from synth.synthesizers.marginals import schedule
 from synth.synthesizers.marginals.settings import MarginalsSettings
 
 
@@ -49,7 +49,7 @@ class Marginals(Synthesizer):
         self.names = [name for name in plan.table.released if name not in related]
         if len(self.names) < 2:
             raise PlanError("'marginals' needs two columns that no relation determines; this schema has fewer")
-        self.pairs = schedule.candidate_pairs(self.names, plan.table.target, self.settings.pairs)
+        self.pairs = candidate_pairs(self.names, plan.table.target, self.settings.pairs)
         self.asks = plan.family.asks
         self.measured: list[tuple[list[Clique], Array]] = []
         self.variances: list[float] = []  # of the noise in those counts; 0 if they are exact
@@ -60,8 +60,13 @@ class Marginals(Synthesizer):
 
     @cached_property
     def noise(self) -> list[CountNoise] | None:
-        """The noise of every ask; None without privacy."""
-        return schedule.planned_noise(self.plan, self.settings, self.cells.queries, len(self.pairs))
+        """The noise of every ask; None without privacy. One release of q tables changes by one row in q cells, so its
+        price depends on q only, never on bins or on which columns were chosen."""
+        settings, pairs = self.settings, len(self.pairs)
+        queries = [pairs] + [min(settings.round_pairs, pairs)] * settings.rounds
+        later = (1 - settings.first_share) / max(settings.rounds, 1)
+        shares = [settings.first_share] + [later] * settings.rounds
+        return divided_noise(self.plan, self.cells.queries, queries, shares)
 
     # Aggregator
 
@@ -84,7 +89,9 @@ class Marginals(Synthesizer):
         if counts is None or counts.shape != (contingency.cell_count(cliques, self._sizes()),):
             raise ProtocolError("counts of the wrong shape came back; the parties run another version")
         event = self.noise[len(self.measured)] if self.noise else None
-        counts, variance = self._statistics().alike(self.plan, total, np.rint(counts).astype(np.int64), event)
+        counts, variance = self._statistics().over_the_same_rows(
+            self.plan, total, np.rint(counts).astype(np.int64), event
+        )
         self.measured.append((cliques, counts))
         self.variances.append(variance)
         if len(self.measured) == self.asks:

@@ -16,7 +16,7 @@ from synth.assessment.inquiry import AssessmentInquiry
 from synth.assessment.scorecard import BUCKETS
 from synth.audit.canaries import extreme_rows
 from synth.audit.replay import Neighbours, Subject, replay
-from synth.budget import assessment_events, set_aside, share_of, summed_variance, synthesis_share
+from synth.budget import assessment_events, set_aside, synthesis_share
 from synth.encoding.records import Codec, Records
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Ask, Sum
@@ -24,6 +24,7 @@ from synth.messages import wire
 from synth.plan import Plan, parse_plan
 from synth.privacy.accounting import as_units, compose
 from synth.privacy.noise import seeded_source
+from synth.privacy.shares import share_of, summed_variance
 from synth.programme import inquiries, programme, whole_cost
 from synth.schema import digest_of
 from synth.statistics.histograms import Statistics

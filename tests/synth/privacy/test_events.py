@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.errors import PrivacyError
+from synth.privacy.accounting import compose
 from synth.privacy.events import (
     CountNoise,
     Event,
@@ -77,3 +78,24 @@ def test_stored_form_never_changes() -> None:
 def test_anything_else_is_refused(record: dict[str, object]) -> None:
     with pytest.raises(PrivacyError):
         from_dict(record)
+
+
+@given(events)
+def test_every_event_describes_itself(event: Event) -> None:
+    """What screens, ledgers and accountants need to know of an event, it says; nobody tells the kinds apart."""
+    assert event.words()
+    assert event.brief()
+    assert (event.relation, event.unit) == ("add or remove", "one row at one party")
+    one, times = event.counted()
+    assert one.repeated(times) == [event]
+    unit, often = event.units()
+    assert unit.units() == (unit, 1)
+    assert often >= 1
+
+
+def test_events_about_other_neighbouring_tables_do_not_compose() -> None:
+    class ByPatient(Gaussian):
+        unit = "all rows of one patient"
+
+    with pytest.raises(PrivacyError, match="do not add up"):
+        compose([Gaussian(9.0), ByPatient(9.0)], 1e-5)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from synth.errors import PrivacyError
-from synth.privacy.noise import NoiseSource, seeded_source, share_variance
+from synth.privacy.noise import NoiseSource, seeded_source
 from synth.privacy.skellam import UNIFORM_BITS, skellam
 
 
@@ -41,17 +41,6 @@ def test_draws_follow_the_probabilities(variance: float) -> None:
     assert stats.chisquare(observed, expected).pvalue > 1e-4
 
 
-def test_shares_add_up_to_the_whole_without_the_colluders() -> None:
-    """Five parties, two of them colluding: what the other three add has the whole variance.
-
-    The sample variance of 200,000 draws has standard error 0.32 %; 1.5 % is 4.7 of them (false alarm 3 in a million).
-    """
-    share = share_variance(300.0, parties=5, colluders=2)
-    honest = sum(seeded_source(1, "share", party).skellam(share, 200_000) for party in range(3))
-    assert np.var(honest) == pytest.approx(300.0, rel=0.015)
-    assert share == 100.0
-
-
 def test_a_tie_in_the_first_word_is_decided_by_the_rest() -> None:
     """Force ties by feeding the threshold itself as the first 63 bits; both outcomes must occur, no third."""
     table = skellam(8.0)
@@ -67,9 +56,3 @@ def test_a_tie_in_the_first_word_is_decided_by_the_rest() -> None:
 def test_an_impossible_variance_is_refused(variance: float) -> None:
     with pytest.raises(PrivacyError, match="variance"):
         NoiseSource().skellam(variance, 1)
-
-
-@pytest.mark.parametrize(("parties", "colluders"), [(1, 1), (3, 3), (2, -1)])
-def test_a_coalition_of_all_leaves_no_noise(parties: int, colluders: int) -> None:
-    with pytest.raises(PrivacyError, match="colluders"):
-        share_variance(1.0, parties, colluders)

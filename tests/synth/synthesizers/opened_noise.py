@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from synth.budget import summed_variance
 from synth.encoding import contingency
 from synth.encoding.bins import Bins
 from synth.encoding.contingency import Clique
@@ -14,6 +13,7 @@ from synth.interface import Array, Ask, Sum
 from synth.plan import Plan
 from synth.privacy.events import CountNoise
 from synth.privacy.noise import seeded_source
+from synth.privacy.shares import summed_variance
 from synth.synthesizers.bayes.released import ReleasedSearch
 from synth.synthesizers.marginals.synthesizer import Marginals
 

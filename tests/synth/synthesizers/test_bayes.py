@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth.budget import summed_variance
 from synth.encoding import contingency
 from synth.encoding.records import Codec, Records
 from synth.errors import InputError, PlanError, ProtocolError
@@ -16,6 +15,7 @@ from synth.plan import parse_plan
 from synth.privacy.accounting import compose
 from synth.privacy.events import CountNoise, Unaccounted
 from synth.privacy.noise import seeded_source
+from synth.privacy.shares import summed_variance
 from synth.statistics.histograms import StatisticsInquiry
 from synth.synthesizers.bayes.released import ReleasedSearch
 from synth.synthesizers.registry import build

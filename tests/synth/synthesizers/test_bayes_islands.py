@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth.certificate.certificate import claim_of
 from synth.encoding import contingency
 from synth.encoding.records import Codec, Records
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Ask, Sum
+from synth.privacy.claims import claim_of
 from synth.privacy.events import Laplace, Unaccounted
 from synth.privacy.noise import seeded_source
 from synth.statistics.mixture_rounds import statistics_inquiry

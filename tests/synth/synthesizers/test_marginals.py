@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from synth.counting.schedule import candidate_pairs
 from synth.encoding import contingency
 from synth.encoding.records import Codec, Records
 from synth.errors import InputError, PlanError, ProtocolError
@@ -17,7 +18,6 @@ from synth.privacy.accounting import compose
 from synth.privacy.events import Unaccounted
 from synth.privacy.noise import seeded_source
 from synth.statistics.histograms import Statistics, StatisticsInquiry
-from synth.synthesizers.marginals.schedule import candidate_pairs
 from synth.synthesizers.marginals.synthesizer import Marginals
 from tests.small import plan_of, table
 from tests.synth.synthesizers.opened_noise import check_opened_noise

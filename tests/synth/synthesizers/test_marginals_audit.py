@@ -16,7 +16,6 @@ import pytest
 from dp_accounting.gaussian_mechanism import get_epsilon_gaussian
 from scipy.stats import beta, norm
 
-from synth.budget import share_of
 from synth.counting import party_side
 from synth.encoding import contingency
 from synth.encoding.records import Records
@@ -24,6 +23,7 @@ from synth.interface import Ask, Inquiry, Scalar
 from synth.plan import Plan, parse_plan
 from synth.privacy.events import CountNoise
 from synth.privacy.noise import seeded_source
+from synth.privacy.shares import share_of
 from synth.statistics.histograms import StatisticsInquiry
 from synth.synthesizers.marginals.synthesizer import Marginals
 

@@ -1,7 +1,7 @@
 """Which pairs are counted, with how much noise: a function of the plan alone, the same on both sides.
 
-The first ask counts pairs; each further round counts some of them again. One release of q tables changes by one row in
-q cells, so its price depends on q only, never on bins or on which columns were chosen.
+One release of q tables changes by one row in q cells, so its price depends on q only, never on bins or on which columns
+were chosen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from synth.encoding.contingency import Clique
 from synth.plan import Plan
 from synth.privacy.calibration import calibrate_count_variance, variance_for_share
 from synth.privacy.events import CountNoise
-from synth.synthesizers.marginals.settings import MarginalsSettings
 
 
 def candidate_pairs(columns: list[str], target: str | None, most: int) -> list[Clique]:
@@ -21,13 +20,6 @@ def candidate_pairs(columns: list[str], target: str | None, most: int) -> list[C
     aim = columns.index(target) if target in columns else -1
     pairs = sorted(combinations(range(len(columns)), 2), key=lambda pair: (aim not in pair, pair[1] - pair[0], pair))
     return sorted(pairs[:most])
-
-
-def planned_noise(plan: Plan, settings: MarginalsSettings, columns: int, pairs: int) -> list[CountNoise] | None:
-    """The noise of every ask; None without privacy."""
-    later = (1 - settings.first_share) / max(settings.rounds, 1)
-    queries = [pairs] + [min(settings.round_pairs, pairs)] * settings.rounds
-    return divided_noise(plan, columns, queries, [settings.first_share] + [later] * settings.rounds)
 
 
 def divided_noise(plan: Plan, columns: int, queries: list[int], shares: list[float]) -> list[CountNoise] | None:
