@@ -139,7 +139,7 @@ class Run:
         self.inquiries = inquiries(plan)
         seed = party.settings.seed
         self.noise = NoiseSource() if seed is None else seeded_source(seed, run_id, self.name)
-        self.seal = Seal(plan, self.name, run_id, party.home, party.settings.peers)
+        self.seal = Seal(plan, self.name, run_id, party.home, party.settings.peers, party.ledger)
 
     @cached_property
     def _data(self) -> Records:

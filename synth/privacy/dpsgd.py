@@ -71,7 +71,7 @@ def lattice_sensitivity(parameters: int) -> float:
     In exact arithmetic one clip norm, LATTICE steps. What a computer adds to it, in units u = 2⁻⁵³:
     - a row's norm and its clipped products err by at most (inputs + 10) u, below 2⁻³⁰ for a million inputs;
     - a sum over n rows in pieces of m, the pieces added without loss (`_Total`), errs by at most (m + 3) u of the sum
-      of all norms, n. Both tables' sums do: 2 · (2¹² + 3) · 2²⁴ u < 1.001 · 2⁻¹⁶ of a clip norm for n ≤ 2²⁴ and m = 2¹²,
+      of all norms, n. Both tables' sums do: 2 · (2¹² + 3) · 2²⁴ u < 1.001 · 2⁻¹⁶ clip norms for n ≤ 2²⁴ and m = 2¹²,
       less than 1.05 · 2⁻¹⁵ for n ≤ 2³¹, more rows than any table in memory has, and m = 2⁶.
     FLOAT_ERROR = 2⁻¹⁴ is more than both. Rounding moves each of d coordinates by at most ½ on either table: √d.
     No other row's gradient moves at all (see `row_by_row`).

@@ -1,9 +1,9 @@
 """A Linear layer whose output for a row is the same to the last bit wherever the row stands and whoever is beside it.
 
 Clipping bounds what one row adds to a sum only if all other rows' gradients stay as they are. Libraries' products of
-matrices do not keep them: the order in which a row's products are added depends on its place (even or odd, near the end of a
-block), so one row more moves every row behind it to another rounding. That is no small matter: whoever chooses the
-weights can make a score of nothing but rounding error, and its sign then decides whether a row counts at all.
+matrices do not keep them: the order in which a row's products are added depends on its place (even or odd, near
+the end of a block), so one row more moves every row behind it to another rounding. That is no small matter: whoever
+chooses the weights can make a score of nothing but rounding error, and its sign then decides whether a row counts.
 
 Here products are added in the order of the inputs, by operations on single elements, which IEEE 754 rounds alike
 everywhere. Multiplying and adding are separate on purpose: together they might be fused in one place, not in another.

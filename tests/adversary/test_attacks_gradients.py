@@ -1,8 +1,8 @@
 """An aggregator that chooses weights so that a row's gradient is decided by rounding: one row must still move one.
 
 Matrix products add a row's terms in an order that depends on its place in the batch. With scores of nothing but
-rounding error, 200 of 400 rows changed sides when one row was put in front of them: the sum moved by 200 clip norms where 1 was
-promised. Nothing here is random but weights from fixed seeds.
+rounding error, 200 of 400 rows changed sides when one row was put in front of them: the sum moved by 200 clip
+norms where 1 was promised. Nothing here is random but weights from fixed seeds.
 """
 
 from __future__ import annotations
