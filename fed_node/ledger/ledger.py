@@ -185,6 +185,11 @@ class Ledger(LedgerView):
             book = self._current()
             if book.entries and book.budget == budget:
                 return
+            if book.budget is not None and budget is None:
+                raise InputError(
+                    f"{self._chain.path} has a budget of ε = {book.budget.epsilon:g}, and neither a policy nor the "
+                    "party's settings state one any more. Put the file back: nothing is answered without."
+                )
             kind: Kind = "budget" if book.entries else "open"
             spent = held(book.others(), budget)
             self._append(Entry(kind, utc_now(), spent, dataset=dataset or book.dataset, budget=budget))
