@@ -82,10 +82,8 @@ def flaw(
         return "a party is said to be lost twice, or to be lost and to have made a statement"
     if any(not each.at_most for each in absent):
         return "a party is said to be lost, and nothing is counted for it"
-    if (
-        any(span.last < span.first for span in spans)
-        or [span.first for span in spans] != [0, *(span.last + 1 for span in spans)][: len(spans)]
-    ):
+    expected = [0, *(span.last + 1 for span in spans)][: len(spans)]
+    if any(span.last < span.first for span in spans) or [span.first for span in spans] != expected:
         return "the sums are not in order, from the first ask on"
     for span in spans:
         if len(set(span.parties)) < max(minimum, 1) or len(set(span.parties)) != len(span.parties):

@@ -1,4 +1,4 @@
-"""Certificates that say something false, made by whoever holds them or by the aggregator, against the auditor's eyes."""
+"""Certificates that say something false, made by whoever holds them or by the aggregator, and the auditor."""
 
 from __future__ import annotations
 
