@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fed_node.errors import StoreDamaged
+from fed_node.party import Party
 from tests.adversary.consortium import NAMES, plans
 from tests.adversary.game import Violations, game
 from tests.adversary.moves import Confirm, Hello, Keys, Lose, Move, Open, Question, Where
@@ -30,6 +32,18 @@ def test_an_answer_stays_with_its_list_when_a_folder_is_lost(name: str, folder: 
         for move in _round(plan, SHORTER):
             board.play(move)
         assert board.found == Violations()
+
+
+def test_a_ledger_that_is_lost_with_its_lock_is_not_begun_anew_beside_the_traces_of_runs(tmp_path: Path) -> None:
+    """The lock remembers that there was a ledger; without either, the whole budget was there again."""
+    with game(tmp_path / "game") as board:
+        board.play(Hello(Where("east", RUN, 2), 0))
+        home = board.worlds[0].homes["east"]
+        home.party.ledger.close()
+        for file in home.path.glob("ledger.sqlite*"):
+            file.unlink()
+        with pytest.raises(StoreDamaged, match="sessions"):
+            Party(home.path)
 
 
 def _round(plan: int, parties: tuple[str, ...]) -> list[Move]:
