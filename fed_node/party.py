@@ -49,6 +49,7 @@ class Party:
         self.settings = PartySettings.load(home)
         self.policy_file = PolicyFile(home)
         self._looking = threading.Lock()
+        self._require_ledger()
         self.ledger = Ledger(home / LEDGER, self.settings.dataset, budget_of(self.settings, self.policy))
         self.approvals = Approvals(home / "approved")
         self.begun = Approvals(home / "begun")  # copies of plans that a policy approved, to take their runs up again
@@ -85,6 +86,15 @@ class Party:
         self.approvals.withdraw(digest)
         self.begun.withdraw(digest)
         self.ledger.withdraw(digest)
+
+    def _require_ledger(self) -> None:
+        """Refuse to begin a new ledger where runs have left their traces: it would forget what they spent."""
+        traces = [name for name in ("answers", "sessions") if next((self.home / name).glob("*"), None)]
+        if traces and not (self.home / LEDGER).exists():
+            raise StoreDamaged(
+                f"{self.home / LEDGER} is missing, but {' and '.join(traces)} beside it say that runs were answered "
+                "here. Restore it from a backup: a new one would forget what was spent."
+            )
 
     def _reload_policy(self) -> None:
         """What the policy's file says now holds from this message on."""
@@ -140,7 +150,7 @@ class Run:
         self.inquiries = inquiries(plan)
         seed = party.settings.seed
         self.noise = NoiseSource() if seed is None else seeded_source(seed, run_id, self.name)
-        self.seal = Seal(plan, self.name, run_id, party.home, party.settings.peers)
+        self.seal = Seal(plan, self.name, run_id, party.home, party.settings.peers, party.ledger)
 
     @cached_property
     def _data(self) -> Records:

@@ -19,7 +19,7 @@ from fed_node.ledger.tally import Tally, tally_of
 from synth.privacy.accounting import Spent
 from synth.privacy.events import Event, from_dict, to_dict
 
-Kind = Literal["open", "budget", "approve", "withdraw", "reserve", "charge", "answer", "release", "finish"]
+Kind = Literal["open", "budget", "approve", "withdraw", "reserve", "charge", "answer", "bind", "release", "finish"]
 DELTA_WITHOUT_BUDGET = 1e-6  # only what simulations on public rows print depends on it
 UNBOUNDED = "unbounded"  # JSON has no infinity
 
@@ -42,8 +42,9 @@ class Entry:
 
     Entries "open" and "budget" set dataset and budget. "approve" sets a plan's whole cost aside for one run,
     "withdraw" gives it back and is remembered. "reserve" begins a run and binds it to its plan for ever; it takes over
-    what an approval set aside. "charge" spends, "answer" says that the answer is stored and may leave; "release" gives
-    back what a run did not use, "finish" does so for good.
+    what an approval set aside. "charge" spends, "answer" says that the answer is stored and may leave, "bind" names
+    the one list of parties in whose sum it may be opened; "release" gives back what a run did not use, "finish" does so
+    for good.
     `time` is for people; nothing is decided by it.
     """
 
@@ -57,6 +58,7 @@ class Entry:
     sequence: int = -1
     ask_digest: str = ""
     answer_digest: str = ""
+    parties: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()
     number: int = 0
     hash: str = ""
@@ -74,6 +76,7 @@ class Account:
     charged: Tally = field(default_factory=Counter)
     charges: dict[int, Entry] = field(default_factory=dict)  # by sequence number
     answers: dict[int, Entry] = field(default_factory=dict)  # of these, the ones whose answer may have left
+    lists: dict[int, tuple[str, ...]] = field(default_factory=dict)  # of these, the ones bound to a list of parties
 
     @property
     def committed(self) -> Tally:
@@ -118,6 +121,8 @@ class Book:
                 account.charges[entry.sequence] = entry
             case "answer":
                 self.accounts[entry.run].answers[entry.sequence] = entry
+            case "bind":
+                self.accounts[entry.run].lists[entry.sequence] = entry.parties
             case "release" | "finish":
                 account = self.accounts[entry.run]
                 account.is_open, account.frame = False, entry
@@ -164,6 +169,8 @@ def to_body(entry: Entry) -> dict[str, Any]:
         body |= {"sequence": entry.sequence, "ask_digest": entry.ask_digest}
     if entry.kind == "answer":
         body |= {"sequence": entry.sequence, "answer_digest": entry.answer_digest}
+    if entry.kind == "bind":
+        body |= {"sequence": entry.sequence, "parties": list(entry.parties)}
     return body
 
 
@@ -174,6 +181,7 @@ def from_link(link: Link) -> Entry:
         cumulative=_spent_from(body.pop("cumulative")),
         budget=budget and Budget(**budget),
         events=tuple(from_dict(event) for event in body.pop("events", [])),
+        parties=tuple(body.pop("parties", [])),
         number=link.number,
         hash=link.hash,
         **body,

@@ -15,12 +15,13 @@ very figure that was held against the budget. The entry that ends a run has the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from fed_node.errors import (
+    AlreadyConfirmed,
     AskChanged,
     NotApproved,
     NotReserved,
@@ -147,6 +148,20 @@ class Ledger(LedgerView):
                 )
             return before
 
+    def bind(self, run: str, sequence: int, parties: Sequence[str]) -> None:
+        """Note the one list of parties in whose sum an answer may be opened, before it can be."""
+        with self._guard:
+            account = self._account(run)
+            bound = account.lists.get(sequence)
+            if bound is None:
+                committed, plan = self._current().entries[-1].cumulative, account.plan_digest
+                names = tuple(parties)
+                self._append(
+                    Entry("bind", utc_now(), committed, run=run, plan_digest=plan, sequence=sequence, parties=names)
+                )
+            elif bound != tuple(parties):
+                raise AlreadyConfirmed(f"run {run}, ask {sequence} is bound to other parties for good.")
+
     def release(self, run: str) -> Entry:
         """Stop a run: what it reserved and did not use is given back. Repeated, it changes nothing."""
         with self._guard:
@@ -170,6 +185,11 @@ class Ledger(LedgerView):
             book = self._current()
             if book.entries and book.budget == budget:
                 return
+            if book.budget is not None and budget is None:
+                raise InputError(
+                    f"{self._chain.path} has a budget of ε = {book.budget.epsilon:g}, and neither a policy nor the "
+                    "party's settings state one any more. Put the file back: nothing is answered without."
+                )
             kind: Kind = "budget" if book.entries else "open"
             spent = held(book.others(), budget)
             self._append(Entry(kind, utc_now(), spent, dataset=dataset or book.dataset, budget=budget))

@@ -105,6 +105,12 @@ class LedgerView:
             account = self._current().accounts.get(run)
             return account is not None and sequence in account.answers
 
+    def list_of(self, run: str, sequence: int) -> tuple[str, ...] | None:
+        """The one list of parties in whose sum an answer may be opened; None: it is not bound yet."""
+        with self._guard:
+            account = self._current().accounts.get(run)
+            return account.lists.get(sequence) if account else None
+
     def is_withdrawn(self, plan_digest: str) -> bool:
         """Whether somebody took the plan's approval back and nobody gave it again."""
         with self._guard:

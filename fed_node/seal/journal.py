@@ -4,6 +4,9 @@ Three promises are kept here, across restarts. One vector per round of an epoch:
 would give both away. One set of ciphertexts opened per round of an epoch: the key must not be tried on altered ones.
 One list of parties per answer: sums of the same numbers over two lists would differ by one party's numbers.
 
+The third is kept in the ledger as well (`Lists`). The journal is lost with the folder of the run's keys, which is no
+loss otherwise; the answers would remain, and could be summed over a second list.
+
 An answer is bound to its list when it can first be part of an opened sum. Under its party's own mask that is when the
 party confirms the list and gives up the mask (crypto/confirming.py). Without one it is the moment of sealing, whether
 or not anything is ever opened. Either way another list is refused from then on with the same code, already-confirmed.
@@ -12,7 +15,9 @@ or not anything is ever opened. Either way another list is refused from then on 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Protocol
 
 from crypto.derive import digest
 from crypto.framing import pack
@@ -45,11 +50,19 @@ class LastSealed:
     question: str
 
 
+class Lists(Protocol):
+    """Where the list that an answer is bound to is remembered, whatever folder is lost."""
+
+    def list_of(self, run: str, sequence: int) -> tuple[str, ...] | None: ...
+
+    def bind(self, run: str, sequence: int, parties: Sequence[str]) -> None: ...
+
+
 class Journal:
     """The journal of one run."""
 
-    def __init__(self, folder: RunFolder) -> None:
-        self.folder = folder
+    def __init__(self, folder: RunFolder, lists: Lists) -> None:
+        self.folder, self.lists = folder, lists
         self._pages = self._read()
 
     def seal(self, moment: Round, numbers: bytes, what: LastSealed, *, under_own_mask: bool) -> None:
@@ -73,8 +86,7 @@ class Journal:
 
     def _require_free(self, moment: Round) -> None:
         """Refuse numbers that are bound to another list of parties."""
-        parties = list(moment.parties)
-        if self._pages.confirmed.get(str(moment.number), parties) != parties:
+        if (self._list_of(moment) or moment.parties) != moment.parties:
             raise AlreadyConfirmed(
                 f"ask {moment.number} is bound to other parties; over two lists the sums would differ by one party's "
                 "numbers. Resume when the parties of that list are back."
@@ -83,9 +95,12 @@ class Journal:
     def confirm(self, moment: Round) -> None:
         """Note the one list of parties whose sum of this answer may be opened."""
         self._require_free(moment)
-        if str(moment.number) not in self._pages.confirmed:
-            self._pages.confirmed[str(moment.number)] = list(moment.parties)
-            self._write()
+        if self._list_of(moment) is None:
+            self.lists.bind(moment.period.run, moment.number, moment.parties)
+
+    def _list_of(self, moment: Round) -> tuple[str, ...] | None:
+        noted = self._pages.confirmed.get(str(moment.number))
+        return tuple(noted) if noted else self.lists.list_of(moment.period.run, moment.number)
 
     def open(self, moment: Round, ciphertexts: bytes) -> None:
         """Note which set of ciphertexts is about to be opened."""

@@ -22,7 +22,7 @@ from fed_node.errors import NotSealed, sum_refusals
 from fed_node.seal import numbers
 from fed_node.seal.admission import Admission
 from fed_node.seal.credentials import Credentials
-from fed_node.seal.journal import Journal, LastSealed
+from fed_node.seal.journal import Journal, LastSealed, Lists
 from fed_node.seal.run_folder import RunFolder
 from fed_node.seal.session import SessionStore
 from synth.errors import ProtocolError
@@ -38,12 +38,12 @@ from synth.programme import mode_of
 class Seal:
     """One party's part in the secure sums of one run, under the one plan that the run belongs to."""
 
-    def __init__(self, plan: Plan, party: str, run: str, home: Path, peers: Mapping[str, str]) -> None:
+    def __init__(self, plan: Plan, party: str, run: str, home: Path, peers: Mapping[str, str], lists: Lists) -> None:
         if not RUN_NAME.fullmatch(run):
             raise ProtocolError("a run's name must be letters, digits, '.', '_' and '-', at most 128 of them")
         self.plan = plan
         folder = RunFolder(home / "sessions" / run, plan.digest())
-        self.sessions, self.journal = SessionStore(folder, run, party), Journal(folder)
+        self.sessions, self.journal = SessionStore(folder, run, party), Journal(folder, lists)
         self.credentials = Credentials(plan, party, home, peers)
         self.admission = Admission(plan, self.credentials, self.sessions)
 

@@ -68,10 +68,10 @@ def _forgive_cells(connection: Any, _record: object) -> None:
     if hasattr(connection, "text_factory"):  # sqlite3
         connection.text_factory = lambda cell: cell.decode("utf-8", errors="replace")
     elif hasattr(connection, "adapters"):  # psycopg
-        _forgive_times(connection.adapters)
+        _forgive_loading(connection.adapters)
 
 
-def _forgive_times(adapters: Any) -> None:
+def _forgive_loading(adapters: Any) -> None:
     import psycopg
     from psycopg.abc import Buffer, Loader
 
@@ -86,12 +86,12 @@ def _forgive_times(adapters: Any) -> None:
             def load(self, data: Buffer) -> Any:
                 try:
                     return self._strict.load(data)
-                except psycopg.DataError:
+                except (psycopg.DataError, ValueError, RecursionError):  # the last two: what JSON may hold
                     return UNDECODABLE
 
         return Forgiving
 
-    for name in ("date", "time", "timestamp", "timestamptz", "timetz", "interval"):
+    for name in ("date", "time", "timestamp", "timestamptz", "timetz", "interval", "json", "jsonb"):
         for form in psycopg.pq.Format:
             if (strict := adapters.get_loader(adapters.types[name].oid, form)) is not None:
                 adapters.register_loader(name, forgiving(strict))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow
+import pyarrow.compute
 import pyarrow.parquet
 
 from fed_node.source.places import ParquetSource
@@ -78,8 +79,21 @@ def _plain(batch: Any) -> Any:
             column = column.cast(pyarrow.float64())
         elif pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type):
             column = _decoded(column)
+        elif pyarrow.types.is_time(column.type):
+            column = _within_a_day(column)
         batch = batch.set_column(place, field.name, column)
     return batch
+
+
+def _within_a_day(column: Any) -> Any:
+    """Times of day as they are; what lies outside a day, of which nobody can make an object, as empty."""
+    units = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+    ticks = column.view(pyarrow.int32() if column.type.bit_width == 32 else pyarrow.int64())
+    day = 24 * 60 * 60 * units[column.type.unit]
+    inside = pyarrow.compute.and_(
+        pyarrow.compute.greater_equal(ticks, 0), pyarrow.compute.less(ticks, pyarrow.scalar(day, pyarrow.int64()))
+    )
+    return pyarrow.compute.if_else(inside, column, pyarrow.scalar(None, column.type))
 
 
 def _decoded(column: Any) -> Any:

@@ -17,6 +17,7 @@ MEANING = {
     "reserve": "run begins, with its whole cost set aside",
     "charge": "ask charged, before it is computed",
     "answer": "its answer is stored and may leave",
+    "bind": "it may be opened in the sum of one list of parties only",
     "release": "run stopped: what it did not use is given back",
     "finish": "run ends for good: what it did not use is given back",
 }

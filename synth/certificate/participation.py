@@ -75,7 +75,8 @@ def flaw(
         return "a party is said to be lost twice, or to be lost and to have made a statement"
     if any(not each.at_most for each in absent):
         return "a party is said to be lost, and nothing is counted for it"
-    if [span.first for span in spans] != [0, *(span.last + 1 for span in spans)][: len(spans)]:
+    expected = [0, *(span.last + 1 for span in spans)][: len(spans)]
+    if any(span.last < span.first for span in spans) or [span.first for span in spans] != expected:
         return "the sums are not in order, from the first ask on"
     for span in spans:
         if len(set(span.parties)) < max(minimum, 1) or len(set(span.parties)) != len(span.parties):
@@ -94,7 +95,7 @@ def against_plan(
     """Where the plan says otherwise; None: nowhere."""
     planned = programme(plan)
     steps = list(planned)
-    whole = bool(spans) and spans[-1].last + 1 == planned.asks
+    whole = bool(spans) and max(span.last for span in spans) + 1 == spans[-1].last + 1 == planned.asks
     if not whole or any(step.phase != span.phase for span in spans for step in steps[span.first : span.last + 1]):
         return "the sums are not those of the plan's asks, each once and in order"
     if {*stated, *(each.party for each in absent)} != {party.name for party in plan.parties}:

@@ -96,6 +96,8 @@ def _statement(certificate: Certificate, signed: SignedStatement, statement: Sta
 
 def _aggregator(certificate: Certificate, evidence: Evidence) -> Finding:
     what = "aggregator's signature"
+    if certificate.signature is None and AGGREGATOR in (evidence.keys or {}):
+        return Finding(what, False, "there is none, and a key is pinned for it: somebody took it off")
     if certificate.signature is None:
         return Finding(
             what, None, "there is none: nobody vouches for the table's digest and the words around the claim"

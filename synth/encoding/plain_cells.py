@@ -18,6 +18,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_object_dtype
 
 Mask = npt.NDArray[np.bool_]
+UNWRITABLE = "\N{REPLACEMENT CHARACTER}"  # fits no column
 Objects = npt.NDArray[np.object_]
 LONGEST_BITS = 1 << 12  # a whole number beyond this is beyond every float; Python would not even write it out
 
@@ -67,7 +68,15 @@ def text_of(cell: Any) -> str:
         cell = np.inf if cell > 0 else -np.inf
     if isinstance(cell, float | np.floating) and float(cell).is_integer():
         return str(int(cell))
-    return str(cell)
+    try:
+        return _storable(str(cell))
+    except (ValueError, RecursionError):  # lists within lists, or in them a number too long to write
+        return UNWRITABLE
+
+
+def _storable(text: str) -> str:
+    """Half a character (a lone surrogate, from JSON in a database) would keep the whole column from being stored."""
+    return text if text.isascii() else text.encode("utf-8", errors="replace").decode("utf-8")
 
 
 def plain_time(cell: Any) -> np.datetime64 | None:
@@ -84,7 +93,7 @@ def _texts(cells: Objects, empty_texts: Sequence[str], truth: tuple[str, str]) -
 
     def text(cell: Any) -> str | None:
         if isinstance(cell, str):
-            return None if cell in as_text else cell
+            return None if cell in as_text else _storable(cell)
         if isinstance(cell, bool | np.bool_):
             return truth[int(cell)]
         if is_null(cell) or (isinstance(cell, int | float | np.number | decimal.Decimal) and cell in as_number):

@@ -27,11 +27,12 @@ from torch import Tensor, nn
 from synth.errors import PrivacyError
 from synth.privacy.events import SampledGaussian
 from synth.privacy.noise import NoiseSource
+from synth.privacy.row_by_row import linear
 from synth.privacy.supported import Passes, made_up_rows, require_linear_layers, require_separate_rows
 
 LATTICE = 2.0**24  # lattice steps in one clip norm
 FLOAT_ERROR = 2.0**-14  # see lattice_sensitivity
-MOST_BATCH_ROWS = 1 << 24  # for which that error is bounded
+LARGE_BATCH = 1 << 24  # rows; a larger one is summed in pieces of PADDED_ROWS, or that error would outgrow its bound
 MOST_NOISE_MULTIPLIER = 2.0**15  # of what the noise source can round
 PADDED_ROWS = 64  # a network sees a multiple of so many rows
 
@@ -69,9 +70,11 @@ def lattice_sensitivity(parameters: int) -> float:
 
     In exact arithmetic one clip norm, LATTICE steps. What a computer adds to it, in units u = 2⁻⁵³:
     - a row's norm and its clipped products err by at most (inputs + 10) u, below 2⁻³⁰ for a million inputs;
-    - a sum over n rows in pieces of m errs by at most (m + n/m + 3) u of the sum of all norms, n. Both tables' sums do:
-      with m = 2¹² and n ≤ 2²⁴ together less than 2 · (2¹³ + 3) · 2²⁴ u < 1.001 · 2⁻¹⁵ of a clip norm.
+    - a sum over n rows in pieces of m, the pieces added without loss (`_Total`), errs by at most (m + 3) u of the sum
+      of all norms, n. Both tables' sums do: 2 · (2¹² + 3) · 2²⁴ u < 1.001 · 2⁻¹⁶ clip norms for n ≤ 2²⁴ and m = 2¹²,
+      less than 1.05 · 2⁻¹⁵ for n ≤ 2³¹, more rows than any table in memory has, and m = 2⁶.
     FLOAT_ERROR = 2⁻¹⁴ is more than both. Rounding moves each of d coordinates by at most ½ on either table: √d.
+    No other row's gradient moves at all (see `row_by_row`).
     """
     return LATTICE * (1 + FLOAT_ERROR) + math.sqrt(parameters)
 
@@ -82,8 +85,9 @@ class ClippedSum:
 
     Layers run in float32; norms and sums are float64, so neither can underflow (a float32 squared twice is above
     10⁻¹⁸⁰) and the sum hardly depends on rounding. A batch of more than `micro_batch_rows` is worked off in pieces:
-    bounded memory. Pieces are filled up with rows of zeros, which add nothing: with very few rows a matrix product
-    takes another path, and a row's gradient would depend on how many others there are.
+    bounded memory. A row's own gradient must not depend, in a single bit, on where it stands or on how many others
+    there are: layers run row by row (see `row_by_row`), and pieces are filled up with rows of zeros, which add nothing,
+    so that functions like softplus never take the path that libraries keep for the last few elements.
     """
 
     module: nn.Module
@@ -110,16 +114,17 @@ class ClippedSum:
         if not self._rows_are_separate:
             require_separate_rows(*self._forward(per_example_loss, made_up_rows(batch)))
             self._rows_are_separate = True
-        if len(batch[0]) > MOST_BATCH_ROWS:
-            raise PrivacyError(f"a batch has more than {MOST_BATCH_ROWS} rows; sample at a smaller rate")
-        total = torch.zeros(self.parameters, dtype=torch.float64)
-        sums: dict[Tensor, Tensor] = dict(zip(self.module.parameters(), self.by_parameter(total), strict=True))
-        for start in range(0, len(batch[0]), self.micro_batch_rows):
-            rows = [tensor[start : start + self.micro_batch_rows] for tensor in batch]
+        count, total = len(batch[0]), _Total.zero(self.parameters)
+        at_once = self.micro_batch_rows if count <= LARGE_BATCH else PADDED_ROWS
+        for start in range(0, count, at_once):
+            rows = [tensor[start : start + at_once] for tensor in batch]
             losses, passes = self._forward(per_example_loss, [_padded(tensor) for tensor in rows])
             slopes = torch.autograd.grad(losses[: len(rows[0])].sum(), [output for _, _, output in passes])
+            piece = torch.zeros(self.parameters, dtype=torch.float64)
+            sums: dict[Tensor, Tensor] = dict(zip(self.module.parameters(), self.by_parameter(piece), strict=True))
             _add_clipped_products(sums, passes, slopes, self.l2_clip_norm)
-        return total
+            total.add(piece)
+        return total.value
 
     def by_parameter(self, flat: Tensor) -> list[Tensor]:
         """Views of a flat tensor, one for each parameter."""
@@ -165,6 +170,28 @@ class PrivateGradient:
         return self._clipped.by_parameter(torch.from_numpy((scale * released).astype(np.float32)))
 
 
+@dataclass
+class _Total:
+    """A sum that carries along what each addition rounds off (Knuth's TwoSum)."""
+
+    rounded: Tensor
+    lost: Tensor
+
+    @classmethod
+    def zero(cls, size: int) -> "_Total":
+        return cls(torch.zeros(size, dtype=torch.float64), torch.zeros(size, dtype=torch.float64))
+
+    @property
+    def value(self) -> Tensor:
+        return self.rounded + self.lost
+
+    def add(self, piece: Tensor) -> None:
+        after = self.rounded + piece
+        taken = after - self.rounded
+        self.lost += (self.rounded - (after - taken)) + (piece - taken)
+        self.rounded = after
+
+
 def _padded(rows: Tensor) -> Tensor:
     missing = -len(rows) % PADDED_ROWS
     return torch.cat([rows, rows.new_zeros(missing, *rows.shape[1:])]) if missing else rows
@@ -198,11 +225,11 @@ def _squared_norms(rows: Tensor) -> Tensor:
 
 @contextmanager
 def _recorded(layers: Sequence[nn.Linear], count: int) -> Iterator[Passes]:
-    """While open, every pass through a layer is kept; on leaving, each must be as the layer made it."""
+    """While open, every pass through a layer is made row by row and kept; on leaving, each must be as it was made."""
     passes: Passes = []
     versions: list[tuple[int, int]] = []
 
-    def keep(layer: nn.Linear, args: tuple[Tensor, ...], output: Tensor) -> None:
+    def keep(layer: nn.Linear, args: tuple[Tensor, ...], _: Tensor) -> Tensor:
         (a,) = args
         if a.shape != (count, layer.in_features):
             raise PrivacyError(
@@ -210,8 +237,10 @@ def _recorded(layers: Sequence[nn.Linear], count: int) -> Iterator[Passes]:
             )
         if any(layer is seen for seen, _, _ in passes):
             raise PrivacyError("a Linear layer ran twice in one loss; its gradient norm would be wrong")
+        output = linear(a, layer.weight, layer.bias)
         passes.append((layer, a.detach(), output))
         versions.append((a._version, output._version))
+        return output
 
     handles = [layer.register_forward_hook(keep) for layer in layers]
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,19 @@ def sum_of(parties: list[str], sequence: int) -> Answer:
 
 
 @dataclass
+class Remembered:
+    """A party's ledger, as far as its seal reads it."""
+
+    lists: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+    def list_of(self, run: str, sequence: int) -> tuple[str, ...] | None:
+        return self.lists.get(sequence)
+
+    def bind(self, run: str, sequence: int, parties: Sequence[str]) -> None:
+        self.lists[sequence] = tuple(parties)
+
+
+@dataclass
 class SealedParties:
     """An `Exchange` whose other end are `Seal` objects; what it carried is what a curious aggregator knows."""
 
@@ -72,6 +85,7 @@ class SealedParties:
             self.home(name).mkdir(parents=True)
             (self.home(name) / "identity.key").write_bytes(key.to_pem())
         self.seals: dict[str, Seal] = {}
+        self.ledgers = {name: Remembered() for name in names}
         for name in names:
             self.restart(name)
 
@@ -81,7 +95,7 @@ class SealedParties:
     def restart(self, party: str) -> None:
         """A new process: only the volume is left."""
         peers = {name: pin for name, pin in self.pins.items() if name != party}
-        self.seals[party] = Seal(self.plan, party, RUN, self.home(party), peers)
+        self.seals[party] = Seal(self.plan, party, RUN, self.home(party), peers, self.ledgers[party])
 
     def __call__(self, kind: str, envelopes: dict[str, Envelope]) -> Replies:
         received, lost = {}, []

@@ -37,7 +37,7 @@ class Swapped(SealedParties):
 
 def seal_under(plan: Plan, world: SealedParties, party: str) -> Seal:
     peers = {name: pin for name, pin in world.pins.items() if name != party}
-    return Seal(plan, party, RUN, world.home(party), peers)
+    return Seal(plan, party, RUN, world.home(party), peers, world.ledgers[party])
 
 
 @pytest.mark.parametrize("mode", MODES)

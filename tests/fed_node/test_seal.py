@@ -34,6 +34,7 @@ from tests.aggregator.sealed_parties import (
     RUN,
     STATISTICS,
     TRAINING,
+    Remembered,
     SealedParties,
     admitted,
     answer_of,
@@ -70,12 +71,12 @@ def signed_by(key: IdentityKey, party: str) -> bytes:
 def test_a_party_that_knows_not_everybody_takes_no_part(world: SealedParties, tmp_path: Path) -> None:
     pins = {name: pin for name, pin in world.pins.items() if name != "party-3"}
     with pytest.raises(PeerNotPinned, match="party-3"):
-        Seal(world.plan, ME, RUN, tmp_path / ME, pins).hello(Envelope({}, {"epoch": 0}))
+        Seal(world.plan, ME, RUN, tmp_path / ME, pins, Remembered()).hello(Envelope({}, {"epoch": 0}))
 
 
 def test_without_secret_sums_nobody_needs_to_be_known(tmp_path: Path) -> None:
     world = SealedParties(plan_for("plain", parties=1, secure_sum={"colluders": 0}), tmp_path)
-    Seal(world.plan, "party-1", RUN, tmp_path / "party-1", {}).hello(Envelope({}, {"epoch": 0}))
+    Seal(world.plan, "party-1", RUN, tmp_path / "party-1", {}, Remembered()).hello(Envelope({}, {"epoch": 0}))
 
 
 def test_a_swapped_key_is_detected(world: SealedParties) -> None:
@@ -303,7 +304,7 @@ def test_the_last_word_is_signed_and_forgets_the_keys(tmp_path: Path) -> None:
 def test_a_run_whose_name_is_a_path_is_refused(world: SealedParties, tmp_path: Path) -> None:
     assert RUN_NAME.fullmatch(RUN)
     with pytest.raises(ProtocolError):
-        Seal(world.plan, ME, "../../etc", tmp_path / ME, world.pins)
+        Seal(world.plan, ME, "../../etc", tmp_path / ME, world.pins, Remembered())
 
 
 def test_a_missing_identity_key_is_named(world: SealedParties, tmp_path: Path) -> None:
