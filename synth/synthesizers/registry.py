@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FAMILIES: dict[str, str] = {
     "bayes": "synth.synthesizers.bayes.synthesizer:bayes",
-    "ctgan": "synth.synthesizers.ctgan.synthesizer:Ctgan",
+    "ctgan": "synth.synthesizers.ctgan.synthesizer:ctgan",
     "marginals": "synth.synthesizers.marginals.synthesizer:Marginals",
 }
 
