@@ -19,8 +19,9 @@ from synth.neural.question import Question
 from synth.neural.schedule import Schedule
 from synth.neural.streams import StepStreams
 from synth.neural.weights import load_moments, moments_to_arrays
-from synth.privacy.dpsgd import PerExampleLoss, PrivateGradient, poisson_batch
+from synth.privacy.dpsgd import PrivateGradient, poisson_batch
 from synth.privacy.noise import NoiseSource
+from synth.privacy.supported import PerExampleLoss
 
 Step = Callable[[StepStreams], None]  # changes the networks in place
 

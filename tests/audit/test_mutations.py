@@ -31,7 +31,7 @@ from synth.errors import Refusal
 from synth.interface import Answer, Arrays, Ask
 from synth.neural.streams import StepStreams, Stream
 from synth.plan import Plan
-from synth.privacy import dpsgd
+from synth.privacy import bookkeeping, dpsgd
 from synth.privacy.accounting import Spent, compose
 from synth.privacy.dpsgd import StepPrivacy
 from synth.privacy.events import CountNoise, Event
@@ -117,7 +117,7 @@ def test_too_little_noise_in_a_step(monkeypatch: Patch, divisor: float) -> None:
 
 
 def test_no_clipping(monkeypatch: Patch) -> None:
-    add = dpsgd._add_clipped_products
+    add = bookkeeping._add_clipped_products
 
     def unclipped(sums: Any, passes: Any, slopes: Any, clip: float) -> None:
         """Whatever their norm, rows count in full; the sum is in clip norms."""
@@ -126,7 +126,7 @@ def test_no_clipping(monkeypatch: Patch) -> None:
         for parameter, part in sums.items():
             part += total[parameter] * (1e9 / clip)
 
-    monkeypatch.setattr(dpsgd, "_add_clipped_products", unclipped)
+    monkeypatch.setattr(bookkeeping, "_add_clipped_products", unclipped)
     assert any("clip norm" in each for each in training_violations())
     assert step_proven_too_much()
 
