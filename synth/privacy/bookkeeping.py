@@ -13,9 +13,10 @@ passes' norms: a row that cancels further is clipped to less than the clip norm,
 `dpsgd.lattice_sensitivity` has the error that this bounds.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -36,6 +37,27 @@ ADDED_AT_ONCE = 4096  # rows × times in one product, which bounds its rounding
 Pass = tuple[nn.Linear, Tensor, Tensor]  # a layer, its input [rows, …, in], its output [rows, …, out]
 
 
+class Workspace:
+    """Memory for float64 copies, kept from step to step: fresh pages cost more than the arithmetic on them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[nn.Linear, str], Tensor] = {}
+
+    def stacked(self, layer: nn.Linear, what: str, passes: Sequence[Tensor]) -> Tensor:
+        """Passes of shape [rows, …, width] as one [rows, time, width]; valid until it is asked for again."""
+        rows, width = len(passes[0]), passes[0].shape[-1]
+        parts = [part.reshape(rows, -1, width) for part in passes]
+        shape = (rows, sum(part.shape[1] for part in parts), width)
+        size, kept = math.prod(shape), self._kept.get((layer, what))
+        if kept is None or len(kept) < size:
+            kept = self._kept[layer, what] = torch.empty(size, dtype=torch.float64)
+        whole, start = kept[:size].view(shape), 0
+        for part in parts:
+            whole[:, start : start + part.shape[1]] = part
+            start += part.shape[1]
+        return whole
+
+
 @dataclass
 class Bookkeeping:
     """Adds clipped gradients of Linear layers. Norms and sums are float64, so neither can underflow (a float32 squared
@@ -44,6 +66,7 @@ class Bookkeeping:
     layers: list[nn.Linear]
     rows_at_once: int
     times: int = 1  # a layer sees a row, at most; known after the trial
+    _workspace: Workspace = field(init=False, repr=False, default_factory=Workspace)
 
     def try_out(self, loss: PerExampleLoss, rows: Sequence[Tensor]) -> None:
         """Refuse a loss that couples rows, by what a few made-up ones do; the number of passes is public from here."""
@@ -62,7 +85,17 @@ class Bookkeeping:
             raise PrivacyError("a loss must run its layers equally often in every batch")
         outputs = [output for _, _, output in passes]
         slopes = torch.autograd.grad(losses[:count].sum(), outputs, allow_unused=True, materialize_grads=True)
-        _add_clipped_products(sums, passes, slopes, clip)
+        _add_clipped_products(sums, self._stacked(passes, slopes), clip)
+
+    def _stacked(self, passes: Sequence[Pass], slopes: Sequence[Tensor]) -> dict[nn.Linear, tuple[Tensor, Tensor]]:
+        """By layer, the inputs [rows, time, in] and the slopes [rows, time, out] of all its passes, in float64."""
+        seen: dict[nn.Linear, tuple[list[Tensor], list[Tensor]]] = {}
+        for (layer, a, _), g in zip(passes, slopes, strict=True):
+            inputs, outputs = seen.setdefault(layer, ([], []))
+            inputs.append(a)
+            outputs.append(g)
+        stacked = self._workspace.stacked
+        return {layer: (stacked(layer, "a", inputs), stacked(layer, "g", g)) for layer, (inputs, g) in seen.items()}
 
     def _forward(self, loss: PerExampleLoss, rows: Sequence[Tensor]) -> tuple[Tensor, list[Pass]]:
         """The loss of every row, and what went through every layer on the way."""
@@ -81,13 +114,11 @@ def _times(passes: Sequence[Pass]) -> dict[nn.Linear, int]:
     return times
 
 
-def _add_clipped_products(sums: Sums, passes: Sequence[Pass], slopes: Sequence[Tensor], l2_clip_norm: float) -> None:
+def _add_clipped_products(sums: Sums, stacked: Mapping[nn.Linear, tuple[Tensor, Tensor]], l2_clip_norm: float) -> None:
     """Add Σ_rows c·Σₜ gₜ aₜᵀ to every weight's sum and Σ_rows c·Σₜ gₜ to every bias's, c = min(1 / C, 1 / norm of the
-    row)."""
-    stacked = _stacked(passes, slopes)
-    squared = torch.zeros(len(slopes[0]), dtype=torch.float64)
-    for layer, (a, g) in stacked.items():
-        squared += _squared_norms(a, g, bias=0.0 if layer.bias is None else 1.0)
+    row), from inputs a [rows, time, in] and slopes g [rows, time, out], which are used up."""
+    norms = [_squared_norms(a, g, bias=0.0 if layer.bias is None else 1.0) for layer, (a, g) in stacked.items()]
+    squared = torch.stack(norms).sum(0)
     factors = squared.rsqrt().clamp(max=1 / l2_clip_norm)
     finite = squared.isfinite()
     everything = bool(finite.all())
@@ -100,20 +131,6 @@ def _add_clipped_products(sums: Sums, passes: Sequence[Pass], slopes: Sequence[T
             sums[layer.weight].addmm_(part_g.T, part_a)
             if layer.bias is not None:
                 sums[layer.bias].add_(part_g.sum(0))
-
-
-def _stacked(passes: Sequence[Pass], slopes: Sequence[Tensor]) -> dict[nn.Linear, tuple[Tensor, Tensor]]:
-    """By layer, the inputs [rows, time, in] and the slopes [rows, time, out] of all its passes, in float64."""
-    seen: dict[nn.Linear, tuple[list[Tensor], list[Tensor]]] = {}
-    for (layer, a, _), g in zip(passes, slopes, strict=True):
-        inputs, outputs = seen.setdefault(layer, ([], []))
-        inputs.append(a.reshape(len(a), -1, layer.in_features))
-        outputs.append(g.reshape(len(g), -1, layer.out_features))
-    return {layer: (_joined(inputs), _joined(outputs)) for layer, (inputs, outputs) in seen.items()}
-
-
-def _joined(passes: list[Tensor]) -> Tensor:
-    return (passes[0] if len(passes) == 1 else torch.cat(passes, dim=1)).double()
 
 
 def _squared_norms(a: Tensor, g: Tensor, bias: float) -> Tensor:

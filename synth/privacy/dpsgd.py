@@ -162,7 +162,7 @@ class PrivateGradient:
         For losses see `ClippedSum`. A gradient that depends on no private row is added to the result by the caller.
         """
         total = self._clipped(per_example_loss, *batch)
-        on_lattice = np.rint(LATTICE * total.numpy()).astype(np.int64)
+        on_lattice = total.mul_(LATTICE).round_().long().numpy()
         deviation = self.privacy.noise_multiplier * lattice_sensitivity(len(on_lattice))
         released = self.source.rounded_gaussian(deviation, len(on_lattice)) + on_lattice
         scale = self.privacy.l2_clip_norm / LATTICE / self.privacy.expected_batch

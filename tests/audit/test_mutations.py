@@ -119,10 +119,10 @@ def test_too_little_noise_in_a_step(monkeypatch: Patch, divisor: float) -> None:
 def test_no_clipping(monkeypatch: Patch) -> None:
     add = bookkeeping._add_clipped_products
 
-    def unclipped(sums: Any, passes: Any, slopes: Any, clip: float) -> None:
+    def unclipped(sums: Any, stacked: Any, clip: float) -> None:
         """Whatever their norm, rows count in full; the sum is in clip norms."""
         total = {parameter: torch.zeros_like(part) for parameter, part in sums.items()}
-        add(total, passes, slopes, 1e9)
+        add(total, stacked, 1e9)
         for parameter, part in sums.items():
             part += total[parameter] * (1e9 / clip)
 
