@@ -95,7 +95,9 @@ class NoiseSource:
         for index in unsettled:
             magnitudes[index] = settled_magnitude(sigma, int(words[index]) >> 1, self._further_word)
         negative = (words & np.uint64(1)).view(np.int64)
-        return (magnitudes ^ -negative) + negative  # -magnitude in two's complement, where the last bit says so
+        magnitudes ^= -negative  # with the next line -magnitude in two's complement, where the last bit says so
+        magnitudes += negative
+        return magnitudes
 
     def _further_word(self) -> int:
         """64 bits for a draw that the first ones left open."""

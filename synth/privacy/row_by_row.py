@@ -18,9 +18,9 @@ from torch import Tensor
 
 
 def linear(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """rows [n, inputs] → [n, outputs]. Slopes reach the rows; the weights' own gradient is for the caller to make."""
-    output: Tensor = _RowByRow.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
-    return output
+    """rows [n, …, inputs] → [n, …, outputs]. Slopes reach the rows; the weights' gradient is for the caller to make."""
+    flat: Tensor = _RowByRow.apply(rows.reshape(-1, rows.shape[-1]), weight, bias)  # type: ignore[no-untyped-call]
+    return flat.reshape(*rows.shape[:-1], len(weight))
 
 
 class _RowByRow(torch.autograd.Function):

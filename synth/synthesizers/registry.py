@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FAMILIES: dict[str, tuple[str, str]] = {  # what a plan may say about it, and what is built from a plan
     "bayes": ("bayes.settings:BayesSettings", "bayes.synthesizer:bayes"),
-    "ctgan": ("ctgan.settings:CtganSettings", "ctgan.synthesizer:Ctgan"),
+    "ctgan": ("ctgan.settings:CtganSettings", "ctgan.synthesizer:ctgan"),
     "marginals": ("marginals.settings:MarginalsSettings", "marginals.synthesizer:Marginals"),
 }
 DEFAULT = "marginals"  # where a plan names no family

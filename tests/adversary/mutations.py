@@ -33,10 +33,10 @@ from fed_node.source import check_data, read_records
 from synth.certificate import verification
 from synth.errors import DataError
 from synth.family import Declaration
-from synth.privacy import dpsgd
+from synth.neural import question
+from synth.privacy import bookkeeping
 from synth.privacy.accounting import compose
 from synth.privacy.noise import NoiseSource
-from synth.synthesizers.ctgan import question
 from synth.synthesizers.marginals.settings import MarginalsSettings
 from tests.adversary import attacks, checks
 from tests.adversary.consortium import plans
@@ -163,8 +163,9 @@ def _added_up_by_pld(accounts: Any, budget: Any, wanted: Any = None) -> Any:
     return compose(lifetime.events_of(sum(parts[1:], parts[0])) if parts else [], budget.delta)
 
 
-def _in_float32(rows: torch.Tensor) -> torch.Tensor:
-    return rows.float().square().sum(1).double()
+def _in_float32(a: torch.Tensor, g: torch.Tensor, bias: float) -> torch.Tensor:
+    slopes, inputs = (stack.float().square().sum(2) for stack in (g, a))
+    return (slopes * (inputs + bias))[:, 0].double()
 
 
 def _float_noise(self: NoiseSource, sigma: float, count: int) -> Any:
@@ -224,7 +225,7 @@ MUTATIONS: dict[str, Mutation] = {
         fails(ctgan.test_shares_that_would_single_a_party_out_are_refused, "rigorous"),
     ),
     "norms are squared in float32": Mutation(
-        _replaced(dpsgd, "_squared_norms", _in_float32), fails(steps.test_no_row_escapes_clipping_by_underflow)
+        _replaced(bookkeeping, "_squared_norms", _in_float32), fails(steps.test_no_row_escapes_clipping_by_underflow)
     ),
     "noise is floating point": Mutation(
         _replaced(NoiseSource, "rounded_gaussian", _float_noise), fails(steps.test_what_is_released_lies_on_the_lattice)

@@ -15,6 +15,9 @@ import numpy as np
 import pytest
 import torch
 
+import synth.neural.synthesizer as neural_synthesizer
+import synth.neural.training as neural_training
+import synth.synthesizers.ctgan.synthesizer as ctgan_synthesizer
 from fed_node.answers import AnswerStore
 from fed_node.ledger.book import Book, Budget
 from fed_node.ledger.ledger import Ledger
@@ -26,20 +29,18 @@ from synth.encoding.cells import Cells
 from synth.encoding.records import Records
 from synth.errors import Refusal
 from synth.interface import Answer, Arrays, Ask
+from synth.neural.streams import StepStreams, Stream
 from synth.plan import Plan
-from synth.privacy import dpsgd
+from synth.privacy import bookkeeping, dpsgd
 from synth.privacy.accounting import Spent, compose
 from synth.privacy.dpsgd import StepPrivacy
 from synth.privacy.events import CountNoise, Event
 from synth.privacy.noise import NoiseSource
 from synth.privacy.shares import share_of
 from synth.statistics.histograms import StatisticsInquiry
-from synth.synthesizers.ctgan import question, training
+from synth.synthesizers.ctgan.batches import PoissonBatches
 from synth.synthesizers.ctgan.steps import PrivateStep, made_up
-from synth.synthesizers.ctgan.streams import StepStreams, Stream
-from synth.synthesizers.ctgan.synthesizer import Ctgan
-from synth.synthesizers.ctgan.training import LocalTraining
-from synth.synthesizers.ctgan.weights import Networks
+from synth.synthesizers.ctgan.synthesizer import ctgan
 from tests.audit.federations import coin_run, small_run
 from tests.audit.parties import recorded_parties, understated
 from tests.audit.test_replay import replayed
@@ -117,16 +118,16 @@ def test_too_little_noise_in_a_step(monkeypatch: Patch, divisor: float) -> None:
 
 
 def test_no_clipping(monkeypatch: Patch) -> None:
-    add = dpsgd._add_clipped_products
+    add = bookkeeping._add_clipped_products
 
-    def unclipped(sums: Any, passes: Any, slopes: Any, clip: float) -> None:
+    def unclipped(sums: Any, stacked: Any, clip: float) -> None:
         """Whatever their norm, rows count in full; the sum is in clip norms."""
         total = {parameter: torch.zeros_like(part) for parameter, part in sums.items()}
-        add(total, passes, slopes, 1e9)
+        add(total, stacked, 1e9)
         for parameter, part in sums.items():
             part += total[parameter] * (1e9 / clip)
 
-    monkeypatch.setattr(dpsgd, "_add_clipped_products", unclipped)
+    monkeypatch.setattr(bookkeeping, "_add_clipped_products", unclipped)
     assert any("clip norm" in each for each in training_violations())
     assert step_proven_too_much()
 
@@ -146,9 +147,10 @@ def test_counts_calibrated_for_half_the_columns(monkeypatch: Patch) -> None:
 
 
 def test_twice_the_steps(monkeypatch: Patch) -> None:
-    steps = LocalTraining._steps
     monkeypatch.setattr(
-        LocalTraining, "_steps", lambda self, nets, adam, count, noise: steps(self, nets, adam, 2 * count, noise)
+        neural_synthesizer,
+        "train",
+        lambda step, adam, count, *rest: neural_training.train(step, adam, 2 * count, *rest),
     )
     assert any("charged were" in each for each in training_violations())
 
@@ -233,7 +235,7 @@ def test_a_certificate_that_forgets_all_but_the_last_event(monkeypatch: Patch) -
 
     assert failures(certificate_of()) == []
     with monkeypatch.context() as broken:
-        broken.setattr("synth.certificate.certificate.compose", reset)
+        broken.setattr("synth.privacy.claims.compose", reset)
         certificate = certificate_of()
     assert "ε recomputed" in failures(certificate)
 
@@ -254,7 +256,7 @@ def test_a_seeded_party_in_a_federation() -> None:
 
 
 def test_every_row_in_every_step(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(training, "poisson_batch", lambda source, rows, rate: np.arange(rows))
+    monkeypatch.setattr(neural_training, "poisson_batch", lambda source, rows, rate: np.arange(rows))
     assert any("probability" in each for each in training_violations())
 
 
@@ -283,14 +285,14 @@ def test_a_path_around_the_noise(monkeypatch: Patch) -> None:
         return rows + seen[-1].sum(), asked
 
     seen: list[torch.Tensor] = []
-    batches = training.PoissonBatches.draw
+    batches = PoissonBatches.draw
 
-    def draw(self: training.PoissonBatches, streams: Any) -> Any:
+    def draw(self: PoissonBatches, streams: Any) -> Any:
         seen.append(self.rows)
         return batches(self, streams)
 
-    monkeypatch.setattr(training, "made_up", leaking)
-    monkeypatch.setattr(training.PoissonBatches, "draw", draw)
+    monkeypatch.setattr(ctgan_synthesizer, "made_up", leaking)
+    monkeypatch.setattr(PoissonBatches, "draw", draw)
     assert any("differs although" in each for each in training_violations())
 
 
@@ -301,7 +303,7 @@ def one_step_subject() -> Subject:
     """Two rounds of one step, from the same weights."""
     plan, ask, _ = begun()
     asks = [replace(ask, options=ask.options | {"round": number}) for number in range(2)]
-    return Subject(lambda: Ctgan(plan), asks, "party-1", plan.noisy_parties)
+    return Subject(lambda: ctgan(plan), asks, "party-1", plan.noisy_parties)
 
 
 def one_step_violations() -> list[str]:
@@ -311,13 +313,13 @@ def one_step_violations() -> list[str]:
 
 def test_conditions_of_real_rows_from_the_stream_of_made_up_ones(monkeypatch: Patch) -> None:
     """Their number then shows in every made-up row: the exact size of a batch was read off an answer."""
-    drawn = training.PoissonBatches.draw
+    drawn = PoissonBatches.draw
 
-    def shared(self: training.PoissonBatches, streams: StepStreams) -> Any:
+    def shared(self: PoissonBatches, streams: StepStreams) -> Any:
         return drawn(self, replace(streams, conditions=streams.made_up))
 
     assert one_step_violations() == []
-    monkeypatch.setattr(training.PoissonBatches, "draw", shared)
+    monkeypatch.setattr(PoissonBatches, "draw", shared)
     for found in (training_violations(), one_step_violations()):
         assert any("differs although" in each for each in found)
 
@@ -348,17 +350,16 @@ def test_one_stream_for_a_whole_party(monkeypatch: Patch) -> None:
 
 def test_batch_norm_statistics_in_an_answer(monkeypatch: Patch) -> None:
     """Means over made-up rows that no noise covers: they tell the luck of the round."""
-    plan, _, data = begun()
+    _, _, data = begun()
     subject, rows = one_step_subject(), data.take(slice(0, 60))
     assert unmoved(subject, rows) == []
-    arrays = Networks.to_arrays
+    arrays = neural_synthesizer.to_arrays
 
-    def with_statistics(self: Networks) -> Arrays:
-        buffers = {f"generator/{name}": b.numpy().copy() for name, b in self.generator.named_buffers()}
-        return arrays(self) | {name: b for name, b in buffers.items() if "running" in name}
+    def with_statistics(network: torch.nn.Module) -> Arrays:
+        buffers = {name.replace(".", "/", 1): b.numpy().copy() for name, b in network.named_buffers()}
+        return arrays(network) | {name: b for name, b in buffers.items() if "running" in name}
 
-    question.read(plan, Ctgan(plan).settings, subject.asks[0], "party-1")  # the form of an ask is as it was
-    monkeypatch.setattr(Networks, "to_arrays", with_statistics)
+    monkeypatch.setattr(neural_synthesizer, "to_arrays", with_statistics)
     found = unmoved(subject, rows)
     assert any("running_mean" in each for each in found)
     assert all("running" in each for each in found)

@@ -23,9 +23,9 @@ from synth.assessment.inquiry import AssessmentInquiry
 from synth.interface import Array, Ask, Inquiry
 from synth.messages import wire
 from synth.messages.wire import Envelope
+from synth.neural.question import SHARES
 from synth.plan import Plan
 from synth.statistics.mixture_rounds import statistics_inquiry
-from synth.synthesizers.ctgan.question import SHARES
 from synth.synthesizers.registry import FAMILIES, build
 from tests.contract.test_synthesizers import SMALLEST
 from tests.fed_node.two_parties import ROWS, RUN, World, make_homes

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from synth.encoding.features import Features, Span
-from synth.synthesizers.ctgan.streams import Stream
+from synth.neural.streams import Stream
 
 Floats = npt.NDArray[np.float64]
 

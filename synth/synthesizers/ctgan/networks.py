@@ -3,8 +3,8 @@
 Notable choices:
 - the generator's skip connections concatenate, they do not add; BatchNorm is harmless there: it never sees a real row;
 - the discriminator has Linear layers only, so that a row's gradient is its own and DP-SGD applies;
-- outputs are raw: `activate` makes rows of them for training, `drawn` for release. A Gumbel-softmax of temperature →0
-  is a draw from the softmax of the raw block, so drawing keeps the law that training saw.
+- outputs are raw: `activate` makes rows of them for training, `synth.neural.drawing.drawn` for release. A
+  Gumbel-softmax of temperature →0 is a draw from the softmax of the raw block, so drawing keeps the law of training.
 
 NOTE[DIFF]: the sigmoid after the discriminator is part of the loss (softplus of the raw output), for precision.
 NOTE[DIFF]: Gumbel noise is made from uniforms clamped away from 0 and 1, so the NaNs that CTGAN retries cannot occur.
@@ -18,8 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from synth.encoding.features import Span
-from synth.synthesizers.ctgan.streams import Stream
+from synth.encoding.features import Features, Span
+from synth.neural.streams import Stream
+from synth.synthesizers.ctgan.settings import CtganSettings
 
 TEMPERATURE = 0.2
 
@@ -84,26 +85,20 @@ class Discriminator(nn.Module):
         return kept[:, :width], kept[:, width:]
 
 
+class Networks(nn.Module):
+    """The pair that is trained."""
+
+    def __init__(self, settings: CtganSettings, features: Features) -> None:
+        super().__init__()
+        widths = {"condition_width": features.condition_width, "row_width": features.width}
+        g, d = settings.generator, settings.discriminator
+        self.generator = Generator(noise_width=g.noise_width, width=g.width, **widths)
+        self.discriminator = Discriminator(width=d.width, dropout=d.dropout, pac=d.pac, **widths)
+
+
 def activate(raw: Tensor, spans: Sequence[Span], stream: Stream) -> Tensor:
     """Rows that gradients can flow through: tanh for each α, Gumbel-softmax for each one-hot block."""
-    noisy = (raw + _gumbel(raw, stream)) / TEMPERATURE
+    noisy = (raw + stream.gumbel(*raw.shape)) / TEMPERATURE
     return torch.cat(
         [torch.tanh(raw[:, s.slice]) if s.kind == "alpha" else noisy[:, s.slice].softmax(1) for s in spans], dim=1
     )
-
-
-def drawn(raw: Tensor, spans: Sequence[Span], stream: Stream) -> Tensor:
-    """Rows whose blocks are one-hot, drawn from the softmax of each raw block."""
-    noisy = raw + _gumbel(raw, stream)
-    rows = torch.zeros_like(raw)
-    for span in spans:
-        if span.kind == "alpha":
-            rows[:, span.slice] = torch.tanh(raw[:, span.slice])
-        else:
-            rows[torch.arange(len(raw)), span.start + noisy[:, span.slice].argmax(1)] = 1.0
-    return rows
-
-
-def _gumbel(like: Tensor, stream: Stream) -> Tensor:
-    uniform = stream.uniform(*like.shape).clamp_(1e-20, 1 - 1e-7)
-    return uniform.log_().neg_().log_().neg_()

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from synth.family import Declaration, FamilySettings, Sampling, StatisticsNeed
+from synth.family import Declaration, FamilySettings
+from synth.neural.regime import Published, Regime
 from synth.schema import Strict
 
 
@@ -87,15 +88,25 @@ class CtganSettings(FamilySettings):
                 filled[part] = {**PUBLISHED[part], **given}
         return filled
 
-    def declared(self, *, private: bool, faithful: bool) -> Declaration:
-        """The published form averages mixtures (Algorithm 4.1); Fed-TGAN's weights compare the parties' histograms."""
-        compared: StatisticsNeed = "gathered histograms" if self.weighting == "similarity" else "histogram"
-        return Declaration(
-            asks=self.rounds,
-            answers="updates",
-            sampling=Sampling(self.sample_rate, as_published=faithful),
-            statistics="mixture rounds" if faithful else compared,
+    def regime(self) -> Regime:
+        """The published form averages mixtures (Algorithm 4.1) and samples rows by exact local frequencies."""
+        published = Published(
+            noise_multiplier=self.noise_multiplier or PUBLISHED_NOISE_MULTIPLIER,
+            gap="conditions drawn from exact local frequencies",
+            statistics="mixture rounds",
         )
+        return Regime(
+            self.rounds,
+            self.steps_per_round,
+            self.sample_rate,
+            self.discriminator.l2_clip_norm,
+            self.weighting,
+            self.averaging,
+            published,
+        )
+
+    def declared(self, *, private: bool, faithful: bool) -> Declaration:
+        return self.regime().declared(faithful=faithful)
 
 
 # Leitner 2023, tables 5.2 and 5.3 (DP-Fed-CTGAN on Adult), and CTGAN's defaults for what they leave out. Three local

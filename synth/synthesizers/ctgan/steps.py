@@ -12,16 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from synth.encoding.features import Span
+from synth.neural.streams import StepStreams, Stream
 from synth.privacy.dpsgd import ClippedSum, PrivateGradient
 from synth.synthesizers.ctgan.conditions import Conditions
-from synth.synthesizers.ctgan.networks import Discriminator, Generator, activate
+from synth.synthesizers.ctgan.networks import Discriminator, Generator, Networks, activate
 from synth.synthesizers.ctgan.settings import CtganSettings
-from synth.synthesizers.ctgan.streams import StepStreams, Stream
-from synth.synthesizers.ctgan.weights import Networks
 
 GRADIENT_PENALTY = 10.0
 Pairs = tuple[Tensor, Tensor]  # rows [n, row width] and their conditions [n, condition width]
@@ -104,9 +103,3 @@ def generator_loss(
     if settings.generator.condition_weight:
         loss = loss + settings.generator.condition_weight * conditions.penalty(raw, asked)
     return loss
-
-
-def set_gradient(module: nn.Module, gradient: Sequence[Tensor]) -> None:
-    """Hand the optimizer a gradient, by parameter."""
-    for parameter, slope in zip(module.parameters(), gradient, strict=True):
-        parameter.grad = slope

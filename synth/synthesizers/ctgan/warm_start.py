@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.optim import Adam
 
 from synth.encoding.features import Features
+from synth.neural.streams import Stream
+from synth.neural.weights import set_gradient
 from synth.synthesizers.ctgan.conditions import Conditions
 from synth.synthesizers.ctgan.networks import Generator
-from synth.synthesizers.ctgan.steps import set_gradient
-from synth.synthesizers.ctgan.streams import Stream
 
 LEARNING_RATE = 2e-3
 BATCH = 500
@@ -47,3 +47,17 @@ def warm_start(
                 loss = loss + (shares * (shares.clamp_min(1e-9) / block_shares[span.start]).log()).sum()
         set_gradient(generator, torch.autograd.grad(loss, list(generator.parameters())))
         adam.step()
+
+
+def settle_batch_norm(generator: Generator, conditions: Conditions, batches: int = 20) -> None:
+    """No party sends the statistics of its made-up rows, so they are estimated here on fresh ones."""
+    norms = [part for part in generator.modules() if isinstance(part, torch.nn.BatchNorm1d)]
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None  # a plain mean over the batches below
+    generator.train()
+    stream = Stream(0)
+    with torch.no_grad():
+        for _ in range(batches):
+            generator(conditions.draw(1000, stream), stream)
+    generator.eval()

@@ -14,16 +14,16 @@ from synth.encoding.mixtures import Mixture
 from synth.encoding.records import Codec, Records
 from synth.errors import InputError, PlanError, ProtocolError
 from synth.interface import Ask, Sum
+from synth.neural.fitting import fit_numbers, raked
+from synth.neural.question import SHARES
+from synth.neural.synthesizer import NeuralSynthesizer
 from synth.plan import Plan, parse_plan
 from synth.privacy.events import Unaccounted
 from synth.privacy.noise import seeded_source
 from synth.statistics.mixture_rounds import statistics_inquiry
 from synth.statistics.similarity import combine, party_shares, share_limits, similarity_weights
-from synth.synthesizers.ctgan import question
-from synth.synthesizers.ctgan.drawing import fit_numbers, raked
-from synth.synthesizers.ctgan.question import SHARES
 from synth.synthesizers.ctgan.settings import CtganSettings
-from synth.synthesizers.ctgan.synthesizer import Ctgan
+from synth.synthesizers.ctgan.synthesizer import ctgan
 from tests.inline import Inline
 from tests.small import plan_content, plan_of, table
 
@@ -49,12 +49,12 @@ def world_of(plan: Plan, seed: int = 1) -> Inline:
     return Inline(plan, {p.name: codec.encode(table(p.rows, n)) for n, p in enumerate(plan.parties)}, seed)
 
 
-def begun(world: Inline) -> Ctgan:
+def begun(world: Inline) -> NeuralSynthesizer:
     """After the statistics; with modes made up, because fitting them takes longer than all the rest."""
     inquiry = statistics_inquiry(world.plan)
     world.drive(inquiry)
     statistics = inquiry.result()
-    synthesizer = Ctgan(world.plan)
+    synthesizer = ctgan(world.plan)
     synthesizer.begin(replace(statistics, mixtures=two_modes(statistics.cells)), world.seed)
     return synthesizer
 
@@ -68,7 +68,7 @@ def two_modes(cells: Cells) -> dict[str, Mixture]:
     return mixtures
 
 
-def trained(world: Inline) -> Ctgan:
+def trained(world: Inline) -> NeuralSynthesizer:
     synthesizer = begun(world)
     world.drive(synthesizer)
     return synthesizer
@@ -137,8 +137,8 @@ def test_a_restarted_party_answers_as_if_nothing_had_happened() -> None:
     trained(world)
     first, second = world.asks[-2:]
     party, data = "party-1", world.data["party-1"]
-    before, local = Ctgan(world.plan).answer(first, party, data, {}, seeded_source(1, party, 1))
-    again, _ = Ctgan(world.plan).answer(second, party, data, local, seeded_source(1, party, 2))
+    before, local = ctgan(world.plan).answer(first, party, data, {}, seeded_source(1, party, 1))
+    again, _ = ctgan(world.plan).answer(second, party, data, local, seeded_source(1, party, 2))
     np.testing.assert_equal(before.arrays, world.answers[-2][party].arrays)
     np.testing.assert_equal(again.arrays, world.answers[-1][party].arrays)
 
@@ -183,7 +183,7 @@ def test_an_ask_without_its_weights_is_refused() -> None:
     assert ask is not None
     arrays = {name: array for name, array in ask.arrays.items() if name != "discriminator/head.weight"}
     with pytest.raises(ProtocolError, match="same plan"):
-        Ctgan(world.plan).answer(Ask(arrays, ask.options), "party-1", world.data["party-1"], {}, seeded_source(1))
+        ctgan(world.plan).answer(Ask(arrays, ask.options), "party-1", world.data["party-1"], {}, seeded_source(1))
 
 
 def test_a_party_out_of_nominal_budget_echoes() -> None:
@@ -198,12 +198,12 @@ def test_a_party_out_of_nominal_budget_echoes() -> None:
 def test_the_answer_does_not_depend_on_the_true_number_of_rows_by_its_scale() -> None:
     """A table of twice the declared rows gives about twice the gradient, never a renormalised one."""
     plan = plan_of(TINY)
-    assert Ctgan(plan).schedule.expected_batch("party-1") == pytest.approx(0.2 * 200)
+    assert ctgan(plan).schedule.expected_batch("party-1") == pytest.approx(0.2 * 200)
 
 
 def test_a_plan_of_another_family_is_refused() -> None:
     with pytest.raises(PlanError, match="not 'ctgan'"):
-        Ctgan(plan_of({"name": "marginals"}))
+        ctgan(plan_of({"name": "marginals"}))
 
 
 # ── settings ──
@@ -241,11 +241,11 @@ def test_shares_that_would_single_a_party_out_are_refused(profile: str) -> None:
     model = begun(world_of(plan))
     ask = model.ask(0)
     assert ask is not None
-    question.read(plan, model.settings, ask, "party-1")
+    model.read(ask, "party-1")
     wrong = [[1.0, 1e-300, 1e-300], [1.0, 0.0, 0.0], [0.9995, 4e-4, 1e-4], [0.5, 0.5, 0.5]]
     for shares in wrong + ([[0.9, 0.05, 0.05]] if profile == "rigorous" else []):
         with pytest.raises(ProtocolError):
-            question.read(plan, model.settings, replace(ask, arrays=ask.arrays | {SHARES: np.array(shares)}), "party-1")
+            model.read(replace(ask, arrays=ask.arrays | {SHARES: np.array(shares)}), "party-1")
 
 
 def test_limited_shares_sum_to_one_and_stay_near_the_rows() -> None:

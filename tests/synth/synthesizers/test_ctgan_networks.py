@@ -12,9 +12,10 @@ from torch.optim import Adam
 
 from synth.encoding.features import Span
 from synth.errors import ProtocolError
-from synth.synthesizers.ctgan.networks import Discriminator, Generator, Residual, activate, drawn
-from synth.synthesizers.ctgan.streams import Stream
-from synth.synthesizers.ctgan.weights import load, load_moments, moments_to_arrays, to_arrays
+from synth.neural.drawing import drawn
+from synth.neural.streams import Stream
+from synth.neural.weights import load, load_moments, moments_to_arrays, to_arrays
+from synth.synthesizers.ctgan.networks import Discriminator, Generator, Residual, activate
 
 SPANS = [Span("x", "alpha", 0, 1), Span("x", "mode", 1, 3), Span("c", "label", 4, 2)]
 
@@ -73,16 +74,16 @@ def test_no_rows_have_no_scores() -> None:
 
 def test_activated_blocks_are_distributions_and_drawn_blocks_one_hot() -> None:
     raw = 3 * torch.randn(200, 6)
-    for rows in (activate(raw, SPANS, Stream(0)), drawn(raw, SPANS, Stream(0))):
+    for rows in (activate(raw, SPANS, Stream(0)), drawn(raw, SPANS, {}, Stream(0))):
         assert rows[:, 0].abs().max() <= 1
         torch.testing.assert_close(rows[:, 1:4].sum(1), torch.ones(200))
         torch.testing.assert_close(rows[:, 4:].sum(1), torch.ones(200))
-    assert set(np.unique(drawn(raw, SPANS, Stream(0))[:, 1:].numpy()).tolist()) == {0.0, 1.0}
+    assert set(np.unique(drawn(raw, SPANS, {}, Stream(0))[:, 1:].numpy()).tolist()) == {0.0, 1.0}
 
 
 def test_drawn_labels_follow_the_softmax() -> None:
     raw = torch.tensor([[0.0, 1.0, 0.0, -1.0, 0.5, -0.5]]).repeat(20_000, 1)
-    shares = drawn(raw, SPANS, Stream(0))[:, 1:4].mean(0)
+    shares = drawn(raw, SPANS, {}, Stream(0))[:, 1:4].mean(0)
     # Four standard errors of a share are at most 0.0142: false alarms 1 in 5000 for each of 3 shares.
     torch.testing.assert_close(shares, raw[0, 1:4].softmax(0), atol=0.0142, rtol=0)
 
@@ -99,15 +100,15 @@ def test_weights_survive_the_round_trip_and_wrong_ones_are_refused() -> None:
     sizes = {"noise_width": 3, "condition_width": 2, "width": 4, "row_width": 6}
     first, second = Generator(**sizes), Generator(**sizes)
     first(torch.randn(8, 2), Stream(0))  # BatchNorm statistics move, and stay where they are
-    arrays = to_arrays("g/", first)
-    assert set(arrays) == {f"g/{name}" for name, _ in first.named_parameters()}
-    load(second, "g/", arrays)
-    for name, array in to_arrays("g/", second).items():
+    arrays = to_arrays(first)
+    assert set(arrays) == {name.replace(".", "/", 1) for name, _ in first.named_parameters()}
+    load(second, arrays)
+    for name, array in to_arrays(second).items():
         np.testing.assert_array_equal(array, arrays[name])
-    with pytest.raises(ProtocolError, match=r"head\.weight"):
-        load(second, "g/", {k: v for k, v in arrays.items() if k != "g/head.weight"})
+    with pytest.raises(ProtocolError, match="head/weight"):
+        load(second, {k: v for k, v in arrays.items() if k != "head/weight"})
     with pytest.raises(ProtocolError, match="wrong shape"):
-        load(second, "g/", arrays | {"g/head.weight": arrays["g/head.weight"][:-1]})
+        load(second, arrays | {"head/weight": arrays["head/weight"][:-1]})
 
 
 @dataclass
@@ -133,8 +134,8 @@ def test_adam_continues_from_stored_moments() -> None:
         unbroken.step()
     for _ in range(2):
         stopped.step()
-    load(resumed.module, "", to_arrays("", stopped.module))
-    load_moments(resumed.adam, "d/", moments_to_arrays("d/", stopped.adam))
+    load(resumed.module, to_arrays(stopped.module))
+    load_moments(resumed.adam, "d", moments_to_arrays("d", stopped.adam))
     for _ in range(2):
         resumed.step()
     torch.testing.assert_close(resumed.module.weight, unbroken.module.weight)

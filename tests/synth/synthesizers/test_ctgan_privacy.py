@@ -20,20 +20,21 @@ from synth.encoding.mixtures import Mixture
 from synth.encoding.records import Codec
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Ask
+from synth.neural.schedule import Schedule
+from synth.neural.streams import StepStreams, Stream
+from synth.neural.synthesizer import NeuralSynthesizer
 from synth.privacy.accounting import compose
 from synth.privacy.dpsgd import PrivateGradient, StepPrivacy
 from synth.privacy.events import SampledGaussian, Unaccounted
 from synth.privacy.noise import seeded_source
 from synth.schema import Schema
 from synth.statistics.histograms import Statistics, StatisticsInquiry
+from synth.synthesizers.ctgan.batches import PoissonBatches
 from synth.synthesizers.ctgan.conditions import Conditions, TrainingBySampling
 from synth.synthesizers.ctgan.networks import Discriminator
-from synth.synthesizers.ctgan.schedule import Schedule
 from synth.synthesizers.ctgan.settings import CtganSettings
 from synth.synthesizers.ctgan.steps import PrivateStep
-from synth.synthesizers.ctgan.streams import StepStreams, Stream
-from synth.synthesizers.ctgan.synthesizer import Ctgan
-from synth.synthesizers.ctgan.training import PoissonBatches
+from synth.synthesizers.ctgan.synthesizer import ctgan
 from tests.small import plan_of
 
 SETTINGS: dict[str, Any] = {"name": "ctgan", "rounds": 3, "steps_per_round": 4, "sample_rate": 0.1}
@@ -50,7 +51,7 @@ CODES = Schema.model_validate(
 
 
 def schedule_of(settings: dict[str, Any], **changes: Any) -> Schedule:
-    return Ctgan(plan_of(SETTINGS | settings, **changes)).schedule
+    return ctgan(plan_of(SETTINGS | settings, **changes)).schedule
 
 
 def features() -> Features:
@@ -85,7 +86,7 @@ def frequencies() -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
 
 def test_noise_is_calibrated_so_that_everything_fits_the_budget() -> None:
     plan = plan_of(SETTINGS)
-    synthesizer = Ctgan(plan)
+    synthesizer = ctgan(plan)
     events = StatisticsInquiry(plan).whole_cost("party-1") + synthesizer.whole_cost("party-1")
     spent = compose(events, 1e-5).epsilon
     assert spent <= 3.0
@@ -94,12 +95,12 @@ def test_noise_is_calibrated_so_that_everything_fits_the_budget() -> None:
 
 
 @cache
-def proper_ask() -> tuple[Ctgan, Ask]:
+def proper_ask() -> tuple[NeuralSynthesizer, Ask]:
     """A synthesizer that is ready to train, and its first ask."""
     plan = plan_of(SETTINGS | {"generator": {"warm_start_steps": 0}})
     cells = Cells(plan.table, plan.statistics.bins)
     modes = {name: Mixture(np.array([0.4, 0.6]), np.arange(2.0), np.ones(2)) for name in plan.table.numeric}
-    synthesizer = Ctgan(plan)
+    synthesizer = ctgan(plan)
     synthesizer.begin(Statistics(cells, np.full(cells.size, 10), 1.0, mixtures=modes), 1)
     ask = synthesizer.ask(0)
     assert ask is not None
@@ -163,7 +164,7 @@ def test_no_step_that_was_not_planned(options: dict[str, Any]) -> None:
 )
 def test_unsound_plans_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(PlanError, match=sentence):
-        Ctgan(plan_of(SETTINGS | settings))
+        ctgan(plan_of(SETTINGS | settings))
 
 
 def test_without_privacy_packing_is_allowed_and_nothing_is_promised() -> None:

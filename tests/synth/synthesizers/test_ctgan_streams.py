@@ -14,15 +14,16 @@ from synth.audit.canaries import extreme_rows
 from synth.audit.replay import Neighbours, Subject, replay
 from synth.encoding.records import Codec, Records
 from synth.interface import Answer, Ask
+from synth.neural.model import settings_of
+from synth.neural.streams import StepStreams, Stream
+from synth.neural.weights import load, set_gradient, to_arrays
 from synth.plan import Plan
 from synth.privacy.noise import NoiseSource, seeded_source
-from synth.synthesizers.ctgan import question
 from synth.synthesizers.ctgan.conditions import Conditions
-from synth.synthesizers.ctgan.steps import generator_loss, made_up, set_gradient
-from synth.synthesizers.ctgan.streams import StepStreams, Stream
-from synth.synthesizers.ctgan.synthesizer import Ctgan
-from synth.synthesizers.ctgan.training import SECOND_BETA
-from synth.synthesizers.ctgan.weights import Networks
+from synth.synthesizers.ctgan.networks import Networks
+from synth.synthesizers.ctgan.settings import CtganSettings
+from synth.synthesizers.ctgan.steps import generator_loss, made_up
+from synth.synthesizers.ctgan.synthesizer import SECOND_BETA, ctgan
 from tests.inline import Inline, statistics_of
 from tests.small import plan_of, table
 
@@ -43,7 +44,7 @@ def begun() -> tuple[Plan, Ask, Records]:
     plan = plan_of(ONE_STEP)
     codec = Codec(plan.table)
     world = Inline(plan, {p.name: codec.encode(table(p.rows, n)) for n, p in enumerate(plan.parties)}, 1)
-    synthesizer = Ctgan(plan)
+    synthesizer = ctgan(plan)
     synthesizer.begin(statistics_of(world), 1)
     ask = synthesizer.ask(0)
     assert ask is not None
@@ -52,7 +53,7 @@ def begun() -> tuple[Plan, Ask, Records]:
 
 def answered(rows: Records, noise: NoiseSource) -> Answer:
     plan, ask, _ = begun()
-    return Ctgan(plan).answer(ask, PARTY, rows, {}, noise)[0]
+    return ctgan(plan).answer(ask, PARTY, rows, {}, noise)[0]
 
 
 def generator_change(answer: Answer, noise: NoiseSource) -> dict[str, np.ndarray[Any, Any]]:
@@ -62,23 +63,24 @@ def generator_change(answer: Answer, noise: NoiseSource) -> dict[str, np.ndarray
     number of rows, because their conditions were drawn from the same stream.
     """
     plan, ask, _ = begun()
-    synthesizer, settings = Ctgan(plan), Ctgan(plan).settings
-    asked = question.read(plan, settings, ask, PARTY)
-    networks = Networks.loaded(settings, asked.features, ask.arrays)
+    synthesizer, settings = ctgan(plan), settings_of(plan, CtganSettings)
+    asked = synthesizer.read(ask, PARTY)
+    networks = Networks(settings, asked.features)
+    load(networks, ask.arrays)
     conditions = Conditions(asked.features, asked.frequencies, plan.table.target)
-    before, share = networks.to_arrays(), plan.share(PARTY)
+    before, share = to_arrays(networks), plan.share(PARTY)
     stream, spans = StepStreams.of(noise, 1).made_up, asked.features.spans
     made_up(networks.generator, conditions.draw(20, stream), spans, stream)
     stream.uniform(8, 16)  # dropout on the trial rows, once a round
     stream.uniform(64, 16)  # and on the made-up ones, padded
-    networks.load(
-        before | {n: before[n] + a / share for n, a in answer.arrays.items() if n.startswith("discriminator")}
+    load(
+        networks, before | {n: before[n] + a / share for n, a in answer.arrays.items() if n.startswith("discriminator")}
     )
     loss = generator_loss(networks, conditions, spans, settings, stream)
     set_gradient(networks.generator, torch.autograd.grad(loss, list(networks.generator.parameters())))
     rate, betas = settings.generator.learning_rate, (settings.momentum, SECOND_BETA)
     Adam(networks.generator.parameters(), rate, betas=betas, weight_decay=settings.weight_decay).step()
-    after = networks.to_arrays()
+    after = to_arrays(networks)
     assert synthesizer.schedule.steps(0) == 1
     return {name: share * (after[name] - before[name]) for name in answer.arrays if name.startswith("generator")}
 
@@ -121,7 +123,7 @@ def kept(made: list[StepStreams]) -> Any:
 
 def test_one_row_changes_nothing_else_in_a_round_of_one_step() -> None:
     plan, ask, data = begun()
-    subject = Subject(lambda: Ctgan(plan), [ask], PARTY, plan.noisy_parties)
+    subject = Subject(lambda: ctgan(plan), [ask], PARTY, plan.noisy_parties)
     for joins in (True, False):
         found = replay(subject, Neighbours(data.take(slice(0, 64)), extreme_rows(plan.table)[1], joins))
         assert found.violations == []
@@ -163,9 +165,9 @@ def test_streams_start_from_more_than_128_bits_and_each_is_its_own() -> None:
 
 def test_modes_are_drawn_from_a_seed_that_cannot_be_tried() -> None:
     plan, ask, data = begun()
-    _, local = Ctgan(plan).answer(ask, PARTY, data, {}, seeded_source(3))
+    _, local = ctgan(plan).answer(ask, PARTY, data, {}, seeded_source(3))
     assert local["encoding_seed"].nbytes * 8 >= 128
-    Ctgan(plan).answer(ask, PARTY, data, {"encoding_seed": np.array([7], np.uint64)}, seeded_source(3))  # as before
+    ctgan(plan).answer(ask, PARTY, data, {"encoding_seed": np.array([7], np.uint64)}, seeded_source(3))  # as before
 
 
 @pytest.mark.parametrize(
@@ -178,7 +180,7 @@ def test_an_empty_table_answers(changes: dict[str, Any]) -> None:
     _, ask, data = begun()
     critic = ONE_STEP["discriminator"] | ({"loss": "wasserstein"} if changes.get("privacy") == "none" else {})
     other = plan_of(ONE_STEP | {"discriminator": critic}, **changes)
-    answer, _ = Ctgan(other).answer(ask, PARTY, data.take(slice(0, 0)), {}, seeded_source(1))
+    answer, _ = ctgan(other).answer(ask, PARTY, data.take(slice(0, 0)), {}, seeded_source(1))
     assert all(np.isfinite(array).all() for array in answer.arrays.values())
     moved = any(array.any() for name, array in answer.arrays.items() if name.startswith("discriminator"))
     assert moved == ("privacy" not in changes)
@@ -190,9 +192,7 @@ def test_an_empty_table_answers(changes: dict[str, Any]) -> None:
 def test_answers_and_asks_carry_parameters_only() -> None:
     plan, ask, data = begun()
     answer = answered(data, seeded_source(1))
-    networks = Networks.loaded(
-        Ctgan(plan).settings, question.read(plan, Ctgan(plan).settings, ask, PARTY).features, ask.arrays
-    )
+    networks = Networks(settings_of(plan, CtganSettings), ctgan(plan).read(ask, PARTY).features)
     names = {f"generator/{n}" for n, _ in networks.generator.named_parameters()}
     names |= {f"discriminator/{n}" for n, _ in networks.discriminator.named_parameters()}
     assert set(answer.arrays) == names
@@ -203,7 +203,7 @@ def test_models_of_the_version_before_are_read_and_draw_the_same_rows() -> None:
     """They hold BatchNorm's statistics beside the weights; rows are drawn with statistics made anew."""
     plan, _, _ = begun()
     world = Inline(plan, {p.name: Codec(plan.table).encode(table(p.rows, n)) for n, p in enumerate(plan.parties)}, 1)
-    synthesizer = Ctgan(plan)
+    synthesizer = ctgan(plan)
     synthesizer.begin(statistics_of(world), 1)
     state = synthesizer.state()
     older = dict(state)
@@ -211,7 +211,7 @@ def test_models_of_the_version_before_are_read_and_draw_the_same_rows() -> None:
         for layer in ("first", "second"):
             for name in ("running_mean", "running_var"):
                 older[f"{prefix}generator/{layer}.norm.{name}"] = np.full(16, 9.0, np.float32)
-    restored = Ctgan(plan)
+    restored = ctgan(plan)
     restored.restore(older)
     assert set(restored.state()) == set(state)
     ours, theirs = synthesizer.sample(30, seed=4), restored.sample(30, seed=4)

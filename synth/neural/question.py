@@ -6,11 +6,8 @@ that does not follow from the plan. It is bounded by the plan's most modes, and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-
-import numpy as np
-import torch
 
 from synth.encoding.features import PREFIX, Features
 from synth.encoding.mixtures import COMPONENTS
@@ -18,14 +15,15 @@ from synth.encoding.scales import Floats
 from synth.errors import ProtocolError
 from synth.interface import Arrays, Ask
 from synth.messages.asked import Form, checked, distribution, require_names
+from synth.neural.regime import Weighting
+from synth.neural.weights import require_in_range
 from synth.plan import Plan
 from synth.statistics.similarity import share_limits
-from synth.synthesizers.ctgan.settings import CtganSettings
-from synth.synthesizers.ctgan.weights import Networks
 
 FREQUENCIES, SHARES = "frequencies/", "shares"
-LARGEST_WEIGHT = 2.0**10  # no training comes near; far larger ones push a network to the edges of float32
 ROUNDING = 1e-9  # of a share at its limit
+
+FormsOf = Callable[[Features], dict[str, Form]]  # of every weight, under an encoding
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +35,16 @@ class Question:
     share: float  # this party's weight in the average
 
 
-def read(plan: Plan, settings: CtganSettings, ask: Ask, party: str) -> Question:
+def read(plan: Plan, weighting: Weighting, forms_of: FormsOf, ask: Ask, party: str) -> Question:
     """The whole ask but its options; refuses anything that training could not start from."""
     features = _features(plan, ask.arrays)
-    forms = weights(settings, features)
+    forms = forms_of(features)
     discrete = {FREQUENCIES + span.column: span for span in features.discrete_spans}
-    shares = [SHARES] if settings.weighting == "similarity" else []
+    shares = [SHARES] if weighting == "similarity" else []
     require_names(ask.arrays, [*(PREFIX + name for name in plan.table.numeric), *discrete, *forms, *shares])
-    for name, form in forms.items():
-        if np.abs(checked(ask.arrays, name, form)).max() > LARGEST_WEIGHT:
-            raise ProtocolError(f"array '{name}' of an ask holds a weight beyond ±{LARGEST_WEIGHT:g}")
+    require_in_range(ask.arrays, forms)
     frequencies = {span.column: distribution(ask.arrays, name, span.width) for name, span in discrete.items()}
-    return Question(features, frequencies, _share(plan, settings, ask, party))
+    return Question(features, frequencies, _share(plan, weighting, ask, party))
 
 
 def _features(plan: Plan, arrays: Arrays) -> Features:
@@ -67,21 +63,9 @@ def _check_mixture(arrays: Arrays, name: str) -> None:
         raise ProtocolError(f"array '{name}' of an ask holds a mode without weight or width")
 
 
-def weights(settings: CtganSettings, features: Features) -> dict[str, Form]:
-    """The form of every weight."""
-    return _weights(settings, features.condition_width, features.width)
-
-
-@lru_cache(maxsize=8)
-def _weights(settings: CtganSettings, condition_width: int, row_width: int) -> dict[str, Form]:
-    with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, and their values forgotten
-        networks = Networks.sized(settings, condition_width, row_width)
-    return {name: Form(array.shape, np.float32) for name, array in networks.to_arrays().items()}
-
-
-def _share(plan: Plan, settings: CtganSettings, ask: Ask, party: str) -> float:
+def _share(plan: Plan, weighting: Weighting, ask: Ask, party: str) -> float:
     """This party's weight, if no party's is so large or so small that the sum would be one party's update."""
-    if settings.weighting == "rows":
+    if weighting == "rows":
         return plan.share(party)
     names = [member.name for member in plan.parties]
     shares, (low, high) = distribution(ask.arrays, SHARES, len(names)), share_limits(plan)

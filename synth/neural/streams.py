@@ -37,6 +37,10 @@ class Stream:
         """In [0, 1)."""
         return torch.from_numpy(self.rng.random((rows, width), dtype=np.float32))
 
+    def gumbel(self, rows: int, width: int) -> Tensor:
+        """From uniforms clamped away from 0 and 1, so it is finite."""
+        return self.uniform(rows, width).clamp_(1e-20, 1 - 1e-7).log_().neg_().log_().neg_()
+
     def integers(self, below: int, count: int) -> Tensor:
         return torch.from_numpy(self.rng.integers(below, size=count))
 
@@ -52,7 +56,7 @@ class StepStreams:
 
     rows: NoiseSource  # which rows join
     conditions: Stream  # which column each real row's condition names
-    dropout: Stream  # of real rows
+    dropout: Stream  # units dropped on real rows, and whatever else is random in their losses
     made_up: Stream  # everything that depends on no row
 
     @classmethod

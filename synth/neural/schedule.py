@@ -1,0 +1,112 @@
+"""How many steps a party takes, at which rate and noise: computed from the plan alone, by both sides alike.
+
+The rigorous profile fixes the number of steps beforehand and finds the least noise with which they and the statistics
+cost at most (ε, δ). The faithful one has its noise in the plan and stops where its own accountant, whose premise its
+sampler breaks, says that ε is spent; the cost then says that this is not a guarantee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from synth.budget import set_aside
+from synth.encoding.cells import Cells
+from synth.errors import PlanError, ProtocolError
+from synth.interface import Ask
+from synth.messages.asked import whole_numbers
+from synth.neural.regime import Published, Regime
+from synth.plan import Plan
+from synth.privacy.calibration import calibrate_noise_multiplier, steps_affordable
+from synth.privacy.dpsgd import StepPrivacy
+from synth.privacy.events import Event, Unaccounted
+
+LARGEST_RATE = 0.5  # above it sampling hides hardly anybody
+
+
+@dataclass(frozen=True)
+class Schedule:
+    plan: Plan
+    regime: Regime
+
+    def __post_init__(self) -> None:
+        rate = self.regime.sample_rate
+        if self.plan.profile == "faithful" and self.regime.published is None:
+            raise PlanError(f"'{self.plan.synthesizer.name}' has no profile 'faithful'; use 'rigorous'.")
+        if rate > LARGEST_RATE and self.private and not self.faithful:
+            raise PlanError(
+                f"synthesizer.sample_rate {rate:g} leaves hardly anybody out of a step; use at most {LARGEST_RATE:g} "
+                "under privacy."
+            )
+
+    @property
+    def published(self) -> Published | None:
+        """The paper's protocol, if that is what the plan repeats."""
+        return self.regime.published if self.plan.profile == "faithful" else None
+
+    @property
+    def faithful(self) -> bool:
+        return self.published is not None
+
+    @property
+    def private(self) -> bool:
+        return self.plan.privacy != "none"
+
+    def expected_batch(self, party: str) -> float:
+        """Rows, from the declared count."""
+        return self.regime.sample_rate * self.plan.party(party).rows
+
+    def steps(self, number: int) -> int:
+        """Private steps of round `number`; the faithful profile may run out of ε before the last round."""
+        if not 0 <= number < self.regime.rounds:
+            raise ProtocolError(f"the plan has rounds 0 to {self.regime.rounds - 1}; round {number} is none of them")
+        taken = number * self.regime.steps_per_round
+        return max(0, min(self.regime.steps_per_round, self.total_steps - taken))
+
+    @cached_property
+    def total_steps(self) -> int:
+        planned = self.regime.rounds * self.regime.steps_per_round
+        if self.plan.privacy == "none" or not self.faithful:
+            return planned
+        epsilon, delta = self.plan.privacy.epsilon, self.plan.privacy.delta
+        return steps_affordable(epsilon, delta, self.regime.sample_rate, self.noise_multiplier, at_most=planned)
+
+    @cached_property
+    def noise_multiplier(self) -> float:
+        regime = self.regime
+        if self.plan.privacy == "none":
+            raise PlanError("without privacy there is no noise to compute")
+        if self.published is not None:
+            return self.published.noise_multiplier
+        beside = set_aside(self.plan, Cells(self.plan.table, self.plan.statistics.bins).queries)
+        return calibrate_noise_multiplier(
+            self.plan.privacy.epsilon,
+            self.plan.privacy.delta,
+            regime.sample_rate,
+            regime.rounds * regime.steps_per_round,
+            beside,
+        )
+
+    def step_privacy(self, party: str) -> StepPrivacy:
+        return StepPrivacy(
+            l2_clip_norm=self.regime.l2_clip_norm,
+            noise_multiplier=self.noise_multiplier,
+            sample_rate=self.regime.sample_rate,
+            expected_batch=self.expected_batch(party),
+        )
+
+    def checked(self, ask: Ask) -> int:
+        """The round an ask belongs to; refuses any step that was not planned."""
+        number, steps = whole_numbers(ask, "training", "round", "steps")
+        if steps != self.steps(number):
+            raise ProtocolError(f"round {number} has {self.steps(number)} planned steps, {steps} were asked for")
+        return number
+
+    def cost(self, number: int, party: str) -> list[Event]:
+        steps = self.steps(number)
+        if steps == 0:
+            return []
+        if not self.private:
+            return [Unaccounted("weights trained without noise")]
+        event = self.step_privacy(party).event(steps)
+        return [event] if self.published is None else [event, Unaccounted(self.published.gap)]

@@ -1,0 +1,164 @@
+"""A model of averaged weights behind the interface: what is the same in every such family.
+
+begin   the encoding from the released histogram, fresh weights, what the model makes of both   (aggregator)
+ask     the weights, the encoding, the released frequencies, the number of steps
+answer  share × change of the weights after that many steps                                     (party)
+absorb  the server optimiser takes the average change; a running average is kept over rounds
+sample  make, choose, fit to the histograms                                                     (aggregator)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from synth.encoding.features import Features
+from synth.encoding.records import Records
+from synth.errors import ProtocolError
+from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer
+from synth.messages.asked import Form
+from synth.neural.drawing import Drawing, codes_of
+from synth.neural.model import Model
+from synth.neural.question import Question, read
+from synth.neural.released import Released
+from synth.neural.server import running_average
+from synth.neural.streams import Stream
+from synth.neural.training import LocalRound, train
+from synth.neural.weights import forms, load, to_arrays
+from synth.privacy.events import Event
+from synth.privacy.noise import NoiseSource
+from synth.statistics.histograms import Statistics
+
+AVERAGE, RELEASED, SERVER = "average/", "statistics/", "server/"
+ENCODING_SEED = "encoding_seed"  # a party's own; it drew the modes of its numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A party's rows as the networks see them, kept between rounds."""
+
+    data: Records
+    seed: bytes
+    layout: bytes
+    rows: Tensor  # [n, row width]
+
+
+class NeuralSynthesizer(Synthesizer):
+    def __init__(self, model: Model[Any]) -> None:
+        self.model, self.plan, self.schedule = model, model.plan, model.schedule
+        self.absorbed = 0
+        self.weights: Arrays = {}
+        self.average: Arrays = {}
+        self.server: Arrays = {}  # the server optimiser's
+        self.encoded: dict[str, Encoded] = {}
+
+    # ── aggregator ──
+
+    def begin(self, statistics: Statistics, seed: int) -> None:
+        self.released = Released.of(self.plan, statistics)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = self.model.network(self.released.features)
+            self.model.begin(network, self.released, Stream(seed))
+        self.weights, self.average = to_arrays(network), to_arrays(network)
+
+    def ask(self, number: int) -> Ask | None:
+        if number >= self.schedule.regime.rounds:
+            return None
+        return Ask(
+            arrays=self.weights | self.released.asked(self.plan, self.schedule.regime.weighting),
+            options={"phase": self.phase, "round": number, "steps": self.schedule.steps(number)},
+        )
+
+    def absorb(self, total: Sum) -> None:
+        if set(total.arrays) != set(self.weights) or total.weight <= 0:
+            raise ProtocolError("the summed change does not fit the weights; the parties run another version")
+        change = {name: array / total.weight for name, array in total.arrays.items()}
+        self.weights, self.server = self.model.server(self.weights, change, self.server)
+        memory = self.schedule.regime.averaging if self.absorbed else 0.0
+        self.average = running_average(self.average, self.weights, memory)
+        self.absorbed += 1
+
+    def sample(self, rows: int, seed: int, where: dict[str, str] | None = None) -> Records:
+        network = self._loaded(self.released.features, self.average)
+        self.model.settle(network, self.released)
+        draw = partial(self.model.draw, network, self.released)
+        drawing = Drawing(draw, self.released, self.model.candidates, self.model.fitted)
+        return drawing.sample(rows, seed, codes_of(self.plan.table, where or {}))
+
+    def state(self) -> Arrays:
+        parts = {AVERAGE: self.average, SERVER: self.server, RELEASED: self.released.statistics.to_arrays()}
+        stored = {prefix + name: array for prefix, part in parts.items() for name, array in part.items()}
+        return self.weights | self.released.features.to_arrays() | stored | {"absorbed": np.array(self.absorbed)}
+
+    def restore(self, state: Arrays) -> None:
+        def part(prefix: str) -> Arrays:
+            return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+
+        statistics = Statistics.from_arrays(self.plan, part(RELEASED))
+        self.released = Released.of(self.plan, statistics, Features.from_arrays(self.plan.table, state))
+        names = self._forms(self.released.features)
+        self.average = {name: state[AVERAGE + name] for name in names}
+        self.weights = {name: state[name] for name in names}
+        self.server = part(SERVER)
+        self.absorbed = int(state["absorbed"])
+
+    def losses(self) -> dict[str, float]:
+        network = self._loaded(self.released.features, self.weights)
+        with torch.no_grad():
+            return self.model.figures(network, self.released, Stream(self.absorbed))
+
+    # ── party ──
+
+    def cost(self, ask: Ask, party: str) -> list[Event]:
+        number = self.schedule.checked(ask)
+        self.read(ask, party)
+        return self.schedule.cost(number, party)
+
+    def planned_costs(self, party: str) -> list[list[Event]]:
+        return [self.schedule.cost(number, party) for number in range(self.schedule.regime.rounds)]
+
+    def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+        steps = self.schedule.steps(self.schedule.checked(ask))
+        asked = self.read(ask, party)
+        network = self._loaded(asked.features, ask.arrays)
+        before = to_arrays(network)
+        if steps:
+            local = local if ENCODING_SEED in local else local | {ENCODING_SEED: noise.child("modes").uint64(4)}
+            rows = self._encode(party, data, asked.features, local[ENCODING_SEED])
+            optimizers = self.model.optimizers(network)
+            step = self.model.step(network, LocalRound(self.schedule, asked, rows, party, noise), optimizers)
+            local = train(step, optimizers, steps, local, noise)
+        change = {name: asked.share * (after - before[name]) for name, after in to_arrays(network).items()}
+        return Answer(change, weight=asked.share), local
+
+    def read(self, ask: Ask, party: str) -> Question:
+        """The whole ask but its options, or a refusal."""
+        return read(self.plan, self.schedule.regime.weighting, self._forms, ask, party)
+
+    def _encode(self, party: str, data: Records, features: Features, seed: Array) -> Tensor:
+        layout = b"".join(array.tobytes() for array in features.to_arrays().values())
+        found = self.encoded.get(party)
+        if found is None or found.data is not data or (found.seed, found.layout) != (seed.tobytes(), layout):
+            rows = torch.from_numpy(features.encode(data, np.random.default_rng(seed)))
+            found = self.encoded[party] = Encoded(data, seed.tobytes(), layout, rows)
+        return found.rows
+
+    # ── both ──
+
+    def _forms(self, features: Features) -> dict[str, Form]:
+        """Of every weight. On torch's meta device, which has shapes and no values: nothing is drawn."""
+        with torch.device("meta"):
+            return forms(self.model.network(features))
+
+    def _loaded(self, features: Features, arrays: Arrays) -> nn.Module:
+        """The network with these weights; torch's generator is left as it was."""
+        with torch.random.fork_rng(devices=[]):
+            network: nn.Module = self.model.network(features)
+        load(network, arrays)
+        return network
