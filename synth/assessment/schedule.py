@@ -10,9 +10,10 @@ as there are histograms, each by 1:
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
-from synth.encoding.contingency import Clique, candidate_pairs
+from synth.encoding.contingency import Clique
 from synth.encoding.scales import code_count
 from synth.schema import Schema
 
@@ -42,9 +43,11 @@ def flags(schema: Schema) -> tuple[str, ...]:
 
 
 def compared_pairs(plan: Plan) -> list[Clique]:
-    return candidate_pairs(
-        list(plan.table.released), plan.table.target, plan.assessment.pairs if plan.assessment else 0
-    )
+    """The target's pairs first, then those closest in the schema, which are most often kin."""
+    names = list(plan.table.released)
+    aim = names.index(plan.table.target) if plan.table.target in names else -1
+    pairs = sorted(combinations(range(len(names)), 2), key=lambda pair: (aim not in pair, pair[1] - pair[0], pair))
+    return sorted(pairs[: plan.assessment.pairs]) if plan.assessment else []
 
 
 def queries(plan: Plan) -> dict[str, int]:

@@ -7,7 +7,6 @@ is, and the tables of a whole list are one flat vector of integers that adds up 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +14,6 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Clique = tuple[int, ...]
 PADDING = -1
-
-
-def candidate_pairs(columns: list[str], target: str | None, most: int) -> list[Clique]:
-    """All pairs of columns; in a wide table the target's and those closest in the schema, which are most often kin."""
-    aim = columns.index(target) if target in columns else -1
-    pairs = sorted(combinations(range(len(columns)), 2), key=lambda pair: (aim not in pair, pair[1] - pair[0], pair))
-    return sorted(pairs[:most])
 
 
 def pack_cliques(cliques: Sequence[Clique]) -> Ints:

@@ -16,14 +16,14 @@ import numpy as np
 
 from synth.counting import possible
 from synth.counting.binning import bins_worth_counting
-from synth.counting.divided_noise import divided_noise
 from synth.counting.estimates import Measurement, measured_columns, measured_tables
 from synth.counting.evidence import Evidence
 from synth.counting.party_side import asked_bins, tables_of, with_noise
+from synth.counting.schedule import candidate_pairs, divided_noise
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
 from synth.encoding.cells import Cells
-from synth.encoding.contingency import Clique, candidate_pairs
+from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
 from synth.encoding.scales import Floats
 from synth.errors import ProtocolError

@@ -16,16 +16,16 @@ import numpy as np
 from synth.constraints import determined
 from synth.counting import possible
 from synth.counting.binning import bins_worth_counting
-from synth.counting.divided_noise import divided_noise
 from synth.counting.drawing import Drawing
 from synth.counting.estimates import Measurement, measured_columns, measured_tables
 from synth.counting.evidence import Evidence
 from synth.counting.party_side import asked_bins, tables_of, with_noise
+from synth.counting.schedule import candidate_pairs, divided_noise
 from synth.counting.tree import Tree
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
 from synth.encoding.cells import Cells
-from synth.encoding.contingency import Clique, candidate_pairs
+from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from synth.counting.schedule import candidate_pairs
 from synth.encoding import contingency
-from synth.encoding.contingency import candidate_pairs
 from synth.encoding.records import Codec, Records
 from synth.errors import InputError, PlanError, ProtocolError
 from synth.interface import Answer, Ask, Sum
