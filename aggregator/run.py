@@ -30,7 +30,7 @@ from synth.synthesizers.registry import build
 
 
 @dataclass(frozen=True)
-class Desk:
+class Workspace:
     """Where a run works and where its result goes."""
 
     work: Path  # the checkpoint; survives a kill
@@ -54,12 +54,12 @@ class Desk:
         return self.work / "checkpoint.npz"
 
 
-def synthesize(plan: Plan, exchange: GridExchange, desk: Desk, watch: Watch) -> Release:
-    """The whole run; continues from the desk's checkpoint if there is one."""
-    key, synthesizer = desk.key, build(plan)  # what cannot be carried out fails before anybody is asked
-    course = Course.taken_up(plan, desk.checkpoint, watch, desk.seed)
+def synthesize(plan: Plan, exchange: GridExchange, workspace: Workspace, watch: Watch) -> Release:
+    """The whole run; continues from the workspace's checkpoint if there is one."""
+    key, synthesizer = workspace.key, build(plan)  # what cannot be carried out fails before anybody is asked
+    course = Course.taken_up(plan, workspace.checkpoint, watch, workspace.seed)
     watch.stage("admitting parties")
-    sums = admit(plan, course.position.run, exchange, desk.roster)
+    sums = admit(plan, course.position.run, exchange, workspace.roster)
     statistics = agree(course, sums)
     train(course, sums, synthesizer, statistics)
     watch.stage(f"drawing {plan.rows:,} rows")
@@ -67,7 +67,9 @@ def synthesize(plan: Plan, exchange: GridExchange, desk: Desk, watch: Watch) -> 
     found = assess(course, sums, statistics, rows) if plan.assessment else None
     watch.stage("collecting the parties' signed statements")
     statements = sums.finish()
-    return publish(plan, synthesizer, rows, statements, found, course.position, desk.output, desk.simulated, key)
+    return publish(
+        plan, synthesizer, rows, statements, found, course.position, workspace.output, workspace.simulated, key
+    )
 
 
 def agree(course: Course, sums: SecureSum) -> Statistics:

@@ -16,13 +16,15 @@ from synth.privacy.claims import claim_of, worst
 from synth.privacy.events import Event, as_records, from_dict
 from synth.privacy.shares import summed_variances
 
-Records = list[dict[str, Any]]
+JsonRecords = list[dict[str, Any]]
 
 
 class Spending:
     """Events by party and sums by ask, as absorbed so far."""
 
-    def __init__(self, plan: Plan, spent: dict[str, Records] | None = None, sums: Records | None = None) -> None:
+    def __init__(
+        self, plan: Plan, spent: dict[str, JsonRecords] | None = None, sums: JsonRecords | None = None
+    ) -> None:
         self.plan = plan
         self.events: dict[str, list[Event]] = defaultdict(list)
         for party, events in (spent or {}).items():

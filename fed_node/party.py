@@ -16,7 +16,7 @@ from pathlib import Path
 from fed_node.answers import AnswerKey, AnswerStore, check_run_name, digest_of
 from fed_node.consent.approvals import Approvals, check_ask, check_automatic, check_policy, sent_plan
 from fed_node.consent.policy import Policy
-from fed_node.consent.policy_file import HouseRules
+from fed_node.consent.policy_file import PolicyFile
 from fed_node.errors import NotApproved, NotReserved, RunFinished, RunOfAnotherPlan, StoreDamaged
 from fed_node.ledger.ledger import Ledger
 from fed_node.seal.seal import Seal
@@ -47,7 +47,7 @@ class Party:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.settings = PartySettings.load(home)
-        self.rules = HouseRules(home)
+        self.policy_file = PolicyFile(home)
         self._looking = threading.Lock()
         self.ledger = Ledger(home / LEDGER, self.settings.dataset, budget_of(self.settings, self.policy))
         self.approvals = Approvals(home / "approved")
@@ -60,7 +60,7 @@ class Party:
 
     def handle(self, kind: str, envelope: Envelope) -> Envelope:
         """One message in, one out. Anything unexpected is refused, and what is refused changes nothing."""
-        self._heed_policy()
+        self._reload_policy()
         run = self._run(kind, envelope)
         if kind != "finish":  # to end a run and say what it spent is always allowed
             run.check_policy()
@@ -70,11 +70,11 @@ class Party:
 
     @property
     def policy(self) -> Policy | None:
-        return self.rules.policy
+        return self.policy_file.policy
 
     def approve(self, plan: Plan) -> str:
         """Set the plan's whole cost aside and remember that it is approved; its digest."""
-        self._heed_policy()
+        self._reload_policy()
         if self.policy is not None:
             check_policy(self.policy, plan, self.settings.name)
         self.ledger.approve(plan.digest(), whole_cost(plan, self.settings.name))
@@ -86,10 +86,10 @@ class Party:
         self.begun.withdraw(digest)
         self.ledger.withdraw(digest)
 
-    def _heed_policy(self) -> None:
+    def _reload_policy(self) -> None:
         """What the policy's file says now holds from this message on."""
         with self._looking:
-            if self.rules.look():
+            if self.policy_file.reload():
                 log.info("the policy changed")
             self.ledger.set_budget(budget_of(self.settings, self.policy))
 

@@ -1,5 +1,5 @@
-"""The aggregator as a Flower ServerApp. It finds the plan in the run's configuration and a desk on the volume; the work
-is `synthesize`. Submitted again after a kill, the same plan continues from its checkpoint.
+"""The aggregator as a Flower ServerApp. It finds the plan in the run's configuration and a workspace on the volume;
+the work is `synthesize`. Submitted again after a kill, the same plan continues from its checkpoint.
 
 The chart says the rest in the environment: FEDSYNTH_STATE (the volume), FEDSYNTH_PARTIES (the register; its identities
 are the roster), FEDSYNTH_IDENTITY (the key that signs certificates), FEDSYNTH_ANSWER_TIMEOUT_SECONDS.
@@ -15,7 +15,7 @@ from typing import cast
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from aggregator.run import Desk, synthesize
+from aggregator.run import Workspace, synthesize
 from aggregator.server.patient_grid import PatientGrid
 from aggregator.server.reporter import Reporter
 from aggregator.server.run_folder import RunFolder
@@ -29,7 +29,7 @@ app = ServerApp()
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """plan → desk → exchange → synthesize, with progress on the volume"""
+    """plan → workspace → exchange → synthesize, with progress on the volume"""
     plan = _plan(context)
     folder = RunFolder.of(Path(os.environ["FEDSYNTH_STATE"]), plan)
     with folder.taken(plan):
@@ -45,12 +45,12 @@ def main(grid: Grid, context: Context) -> None:
         reporter.finished(release.certificate.claim.epsilon, release.withheld)
 
 
-def _desk(folder: RunFolder) -> Desk:
+def _desk(folder: RunFolder) -> Workspace:
     """Every identity of the register is pinned: a party that shows another one is refused."""
     register = json.loads(Path(os.environ["FEDSYNTH_PARTIES"]).read_bytes())
     roster = {name: Identity.from_text(party["identity"]) for name, party in register.items()}
     identity = Path(os.environ["FEDSYNTH_IDENTITY"])
-    return Desk(folder.path / "work", folder.path / "release", simulated=False, identity=identity, roster=roster)
+    return Workspace(folder.path / "work", folder.path / "release", simulated=False, identity=identity, roster=roster)
 
 
 def _plan(context: Context) -> Plan:

@@ -14,16 +14,16 @@ from fed_node.settings import POLICY
 from synth.errors import InputError
 
 
-class HouseRules:
+class PolicyFile:
     """`policy` is None only for a party that never had one."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / POLICY
         self.policy: Policy | None = None
         self._content: bytes | None = None
-        self.look()
+        self.reload()
 
-    def look(self) -> bool:
+    def reload(self) -> bool:
         """Read the file again; whether it changed."""
         if not self.path.exists():
             if self.policy is None:

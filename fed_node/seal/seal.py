@@ -19,7 +19,7 @@ from crypto.rounds import Round
 from crypto.vouchers import Voucher, sealed_bytes, verify_vouchers
 from fed_node.answers import RUN_NAME
 from fed_node.errors import NotSealed, sum_refusals
-from fed_node.seal import numbers as sealing
+from fed_node.seal import numbers
 from fed_node.seal.admission import Admission
 from fed_node.seal.credentials import Credentials
 from fed_node.seal.journal import Journal, LastSealed
@@ -70,11 +70,11 @@ class Seal:
             plain = wire.pack_answer(answer)
             voucher = self.credentials.vouch(wire.digest(plain).encode(), moment, purpose_of(mode))
             return Envelope({f"plain/{k}": v for k, v in plain.arrays.items()} | {"voucher": voucher}, plain.options)
-        answer, text = sealing.within_range(self.plan, layout, answer), layout.to_text()
-        numbers = wire.digest(wire.pack_answer(answer)).encode()
+        answer, text = numbers.within_range(self.plan, layout, answer), layout.to_text()
+        content = wire.digest(wire.pack_answer(answer)).encode()
         what = LastSealed(text, mode, moment.question)
-        self.journal.seal(moment, numbers, what, under_own_mask=tolerates_loss(self.plan))
-        way = sealing.masked if mode == "masked" else sealing.encrypted
+        self.journal.seal(moment, content, what, under_own_mask=tolerates_loss(self.plan))
+        way = numbers.masked if mode == "masked" else numbers.encrypted
         sealed = way(self.plan, session, moment, layout, answer)
         voucher = self.credentials.vouch(sealed_bytes(text, sealed), moment, purpose_of(mode))
         return Envelope({"sealed": as_array(sealed), "voucher": voucher}, {"layout": text})
@@ -104,7 +104,7 @@ class Seal:
         seeds = self._consented(envelope, moment) if tolerates_loss(self.plan) else None
         self.journal.open(moment, pack("vouched", *(vouched[party].payload_digest for party in moment.parties)))
         layout = Layout.from_text(last.layout)
-        counts, reals = sealing.opened(self.plan, self.sessions, moment, layout, ciphertexts, seeds)
+        counts, reals = numbers.opened(self.plan, self.sessions, moment, layout, ciphertexts, seeds)
         signed = self.credentials.vouch(pack("opened", counts.tobytes(), reals.tobytes()), moment, OPENED)
         return Envelope({"counts": np.asarray(counts), "reals": np.asarray(reals), "voucher": signed})
 

@@ -66,7 +66,7 @@ def audit(
 
     The attacker sees synthetic tables only and learns on shadow runs of its own. Positive controls are attacked in the
     same way: without noise, and with ten times the ε. An attack that fails there has no power, and its failure against
-    the plan would say nothing. No run leaves this machine or touches a ledger; the planted rows are made up.
+    the plan would say nothing. No run leaves this machine or touches a ledger; the planted rows are invented.
 
     What a result means: "would have detected ε ≥ X" is about this attack and so many runs. It never shows that ε is
     small; that is what noise, accounting and the white-box audits of the test suite are for.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.publish import Release
-from aggregator.run import Desk, synthesize
+from aggregator.run import Workspace, synthesize
 from aggregator.sums.exchange import GridExchange
 from aggregator.watch import Watch
 from crypto.keys import Identity, IdentityKey
@@ -112,8 +112,8 @@ def run(plan: Plan, folders: Folders, seed: int | None, watch: Watch) -> Release
     try:
         exchange = GridExchange(grid, ANSWER_TIMEOUT_SECONDS)
         roster = {name: _identity(home) for name, home in homes.items()}
-        desk = Desk(folders.work, folders.out, simulated=True, seed=seed, identity=folders.key, roster=roster)
-        release = synthesize(plan, exchange, desk, watch)
+        workspace = Workspace(folders.work, folders.out, simulated=True, seed=seed, identity=folders.key, roster=roster)
+        release = synthesize(plan, exchange, workspace, watch)
     finally:
         grid.close()
     return release

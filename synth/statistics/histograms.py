@@ -51,7 +51,9 @@ class Statistics:
         covered = float(arrays.get("covered", np.array(1.0)))
         return cls(cells, arrays["counts"], float(arrays["variance"]), covered, parties, mixtures)
 
-    def alike(self, plan: Plan, total: Sum, counts: Array, event: CountNoise | None) -> tuple[Array, float]:
+    def over_the_same_rows(
+        self, plan: Plan, total: Sum, counts: Array, event: CountNoise | None
+    ) -> tuple[Array, float]:
         """Later counts as if they were over the rows that these are over, and the variance of their noise.
 
         A party that is lost in between takes its rows out of the one and not of the other; counts of half the rows

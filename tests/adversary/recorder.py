@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from fed_node.seal import numbers as sealing
+from fed_node.seal import numbers
 from fed_node.seal.seal import Seal
 from synth.interface import Answer
 from synth.messages import wire
@@ -54,7 +54,7 @@ class Recorder:
 
 @contextmanager
 def _recording(recorder: Recorder) -> Iterator[None]:
-    seal, mask, cover = Seal.seal, sealing.mask, sealing.cover
+    seal, mask, cover = Seal.seal, numbers.mask, numbers.cover
 
     def sealed(self: Seal, answer: Answer, *arguments: Any) -> Any:
         recorder._streams.clear()
@@ -76,7 +76,7 @@ def _recording(recorder: Recorder) -> Iterator[None]:
 
     with (
         patch.object(Seal, "seal", sealed),
-        patch.object(sealing, "mask", masked),
-        patch.object(sealing, "cover", covered),
+        patch.object(numbers, "mask", masked),
+        patch.object(numbers, "cover", covered),
     ):
         yield

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from aggregator.publish import Release, signed
-from aggregator.run import Desk, synthesize
+from aggregator.run import Workspace, synthesize
 from aggregator.sums.exchange import GridExchange, Replies
 from aggregator.watch import Silent
 from crypto.keys import IdentityKey
@@ -81,9 +81,9 @@ PLAN = small()
 def released(folder: Path, loses: Loses) -> Release:
     parties = {name: Party(home) for name, home in make_homes(folder / "homes", PLAN).items()}
     (folder / "aggregator.key").write_bytes(IdentityKey.generate().to_pem())
-    desk = Desk(folder / "work", folder / "out", simulated=True, seed=3, identity=folder / "aggregator.key")
+    workspace = Workspace(folder / "work", folder / "out", simulated=True, seed=3, identity=folder / "aggregator.key")
     try:
-        return synthesize(PLAN, cast(GridExchange, LossyNetwork(parties, loses)), desk, Silent())
+        return synthesize(PLAN, cast(GridExchange, LossyNetwork(parties, loses)), workspace, Silent())
     finally:
         for party in parties.values():
             party.ledger.close()
@@ -211,9 +211,9 @@ def test_below_the_minimum_nothing_is_certified(tmp_path: Path) -> None:
     plan_needs_all = PLAN.model_copy(update={"secure_sum": PLAN.secure_sum.model_copy(update={"minimum_parties": 3})})
     assert plan_needs_all.minimum_parties == 3
     parties = {name: Party(home) for name, home in make_homes(tmp_path, plan_needs_all).items()}
-    desk = Desk(tmp_path / "work", tmp_path / "out", simulated=True, seed=3)
+    workspace = Workspace(tmp_path / "work", tmp_path / "out", simulated=True, seed=3)
     with pytest.raises(MissingParties):
-        synthesize(plan_needs_all, cast(GridExchange, LossyNetwork(parties, from_ask(1))), desk, Silent())
+        synthesize(plan_needs_all, cast(GridExchange, LossyNetwork(parties, from_ask(1))), workspace, Silent())
     assert not (tmp_path / "out").exists()
     for party in parties.values():
         party.ledger.close()
@@ -256,7 +256,7 @@ def test_a_resumed_run_remembers_who_was_in_the_sums_before(tmp_path: Path) -> N
     """Everybody is needed for ask 2 by an aggregator that dies there; its successor finds the victim gone."""
     homes = make_homes(tmp_path / "homes", PLAN)
     parties = {name: Party(home) for name, home in homes.items()}
-    desk = Desk(tmp_path / "work", tmp_path / "out", simulated=True, seed=3)
+    workspace = Workspace(tmp_path / "work", tmp_path / "out", simulated=True, seed=3)
 
     class Killed(Exception):
         pass
@@ -267,8 +267,8 @@ def test_a_resumed_run_remembers_who_was_in_the_sums_before(tmp_path: Path) -> N
         return None
 
     with pytest.raises(Killed):
-        synthesize(PLAN, cast(GridExchange, LossyNetwork(parties, dies)), desk, Silent())
-    release = synthesize(PLAN, cast(GridExchange, LossyNetwork(parties, never_there)), desk, Silent())
+        synthesize(PLAN, cast(GridExchange, LossyNetwork(parties, dies)), workspace, Silent())
+    release = synthesize(PLAN, cast(GridExchange, LossyNetwork(parties, never_there)), workspace, Silent())
     for party in parties.values():
         party.ledger.close()
     spans = release.certificate.participation

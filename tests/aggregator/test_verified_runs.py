@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from aggregator.checkpoint import Position
 from aggregator.publish import certify, signed
-from aggregator.run import Desk, synthesize
+from aggregator.run import Workspace, synthesize
 from aggregator.sums.exchange import GridExchange
 from aggregator.sums.secure_sum import SecureSum
 from aggregator.watch import Silent
@@ -57,9 +57,9 @@ def released(folder: Path, plan: Plan) -> Path:
     """The folder of a release, as the aggregator leaves it."""
     parties = parties_of(folder, plan)
     (folder / "aggregator.key").write_bytes(IdentityKey.generate().to_pem())
-    desk = Desk(folder / "work", folder / "out", simulated=True, seed=3, identity=folder / "aggregator.key")
+    workspace = Workspace(folder / "work", folder / "out", simulated=True, seed=3, identity=folder / "aggregator.key")
     try:
-        synthesize(plan, cast(GridExchange, LossyNetwork(parties, lambda *_: None)), desk, Silent())
+        synthesize(plan, cast(GridExchange, LossyNetwork(parties, lambda *_: None)), workspace, Silent())
     finally:
         for party in parties.values():
             party.ledger.close()

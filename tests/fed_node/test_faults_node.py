@@ -20,7 +20,7 @@ import yaml
 
 from aggregator import checkpoint
 from aggregator.checkpoint import Position
-from aggregator.run import Desk, synthesize
+from aggregator.run import Workspace, synthesize
 from aggregator.sums.exchange import GridExchange
 from aggregator.watch import Silent
 from fed_node.ledger.ledger import LedgerView
@@ -85,16 +85,16 @@ def undisturbed(deployment: SeededDeployment, plan: Plan, folder: Path) -> tuple
     deployment.name_run(folder / "work")
     grid = LocalGrid({party.name: deployment.calm_home(party.name) for party in plan.parties}, processes=1)
     try:
-        desk = Desk(folder / "work", folder / "release", simulated=True)
-        release = synthesize(plan, GridExchange(grid, 120), desk, Silent())
+        workspace = Workspace(folder / "work", folder / "release", simulated=True)
+        release = synthesize(plan, GridExchange(grid, 120), workspace, Silent())
     finally:
         grid.close()
     return (folder / "release" / "synthetic.csv").read_bytes(), release.certificate
 
 
 def drive(deployment: SeededDeployment, done: Callable[[], bool], seconds: float = 240) -> str:
-    """Submit, and submit again whenever it ended too early, as an operator would; a starved machine loses nodes by
-    itself. Flower's name of the last attempt."""
+    """Submit, and submit again whenever it ended too early, as an operator would; a machine without enough
+    memory stops nodes by itself. Flower's name of the last attempt."""
     flower_run, deadline = deployment.submit()["flower_run"], time.monotonic() + seconds
     look_again = time.monotonic() + LOOK_SECONDS
     while not done():

@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from aggregator.publish import WITHHELD, Release
-from aggregator.run import Desk, synthesize
+from aggregator.run import Workspace, synthesize
 from aggregator.server.prometheus import metrics_text
 from aggregator.server.reporter import Reporter
 from aggregator.server.run_folder import RunFolder, as_text
@@ -178,13 +178,13 @@ def test_kills_around_the_assessment_cost_nothing(tmp_path: Path, monkeypatch: p
     plan = Plan.model_validate(content_with({"minimum_auroc": 0.0, "maximum_tvd_one_way": 1.0}))
     homes = make_homes(tmp_path, plan, seed=None)
     roster = {name: IdentityKey.from_pem((home / "identity.key").read_bytes()).identity for name, home in homes.items()}
-    desk = Desk(tmp_path / "work", tmp_path / "out", simulated=True, roster=roster)
+    workspace = Workspace(tmp_path / "work", tmp_path / "out", simulated=True, roster=roster)
 
     def run(watch: Silent) -> Release:
         parties = {name: Party(home) for name, home in homes.items()}
         try:
             everybody = Everybody({name: party.handle for name, party in parties.items()})
-            return synthesize(plan, everybody, desk, watch)  # type: ignore[arg-type]
+            return synthesize(plan, everybody, workspace, watch)  # type: ignore[arg-type]
         finally:
             for party in parties.values():
                 party.ledger.close()
@@ -199,8 +199,8 @@ def test_kills_around_the_assessment_cost_nothing(tmp_path: Path, monkeypatch: p
         patch.setattr(AssessmentInquiry, "absorb", killed)  # nobody is asked a third time
         release = run(Silent())
     assert release.withheld is None
-    assert not (desk.output / WITHHELD).exists()
-    certificate = Certificate.model_validate_json((desk.output / "certificate.json").read_text())
+    assert not (workspace.output / WITHHELD).exists()
+    certificate = Certificate.model_validate_json((workspace.output / "certificate.json").read_text())
     for signed in certificate.statements:
         statement = signed.statement
         assert as_units(events_of(statement)) == as_units(whole_cost(plan, statement.party))  # each paid for once

@@ -80,7 +80,9 @@ class ReleasedSearch(BayesBase):
         cliques = self.pairs if self.absorbed == 0 else self._families()
         sums = summed(total, "counts", (contingency.cell_count(cliques, self.sizes()),))
         event = None if self.noise is None else self.noise[self.absorbed]
-        counts, variance = self.known_statistics().alike(self.plan, total, np.rint(sums).astype(np.int64), event)
+        counts, variance = self.known_statistics().over_the_same_rows(
+            self.plan, total, np.rint(sums).astype(np.int64), event
+        )
         self.measured.append((cliques, counts))
         self.variances.append(variance)
         self.absorbed += 1

@@ -89,7 +89,9 @@ class Marginals(Synthesizer):
         if counts is None or counts.shape != (contingency.cell_count(cliques, self._sizes()),):
             raise ProtocolError("counts of the wrong shape came back; the parties run another version")
         event = self.noise[len(self.measured)] if self.noise else None
-        counts, variance = self._statistics().alike(self.plan, total, np.rint(counts).astype(np.int64), event)
+        counts, variance = self._statistics().over_the_same_rows(
+            self.plan, total, np.rint(counts).astype(np.int64), event
+        )
         self.measured.append((cliques, counts))
         self.variances.append(variance)
         if len(self.measured) == self.asks:

@@ -15,13 +15,13 @@ from aggregator.server.run_folder import RunFolder, all_runs, named
 from synth.errors import InputError, Refusal
 from tests.small import plan_of
 
-PLAN = plan_of({"name": "marginals"}, name="desk")
+PLAN = plan_of({"name": "marginals"}, name="folder")
 
 
 def test_a_folder_is_taken_by_one_process(tmp_path: Path) -> None:
     folder = RunFolder.of(tmp_path, PLAN)
     with folder.taken(PLAN):
-        assert json.loads((folder.path / "plan.json").read_bytes())["name"] == "desk"
+        assert json.loads((folder.path / "plan.json").read_bytes())["name"] == "folder"
         with pytest.raises(InputError, match="already"), RunFolder.of(tmp_path, PLAN).taken(PLAN):
             pass
     with folder.taken(PLAN):  # what was taken is given back
@@ -48,7 +48,7 @@ def test_runs_are_found_by_name_and_digest(tmp_path: Path) -> None:
     folder = RunFolder.of(tmp_path, PLAN)
     Reporter(PLAN, folder, "7")
     assert [run.path for run in all_runs(tmp_path)] == [folder.path]
-    assert named(tmp_path, "desk").path == named(tmp_path, PLAN.digest()[:8]).path == folder.path
+    assert named(tmp_path, "folder").path == named(tmp_path, PLAN.digest()[:8]).path == folder.path
     with pytest.raises(InputError, match="desk"):
         named(tmp_path, "table")
 
