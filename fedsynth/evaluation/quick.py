@@ -13,7 +13,8 @@ import pandas as pd
 from synth.metrics.attacks.copies import copies
 from synth.metrics.comparison import Comparison, halves
 from synth.metrics.evaluation import ClassifierView, Evaluation, Risk, Score, UtilityView
-from synth.metrics.registry import FIDELITY, PRIVACY, FidelityMetric
+from synth.metrics.metric import FidelityMetric
+from synth.metrics.registry import FIDELITY, PRIVACY
 from synth.metrics.samplings import of_fidelity
 from synth.metrics.strangers import why_no_strangers
 from synth.metrics.tables import Table, table_of

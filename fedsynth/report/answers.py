@@ -10,7 +10,8 @@ from fedsynth.report.parts import card, grid, notice, paragraph, section
 from fedsynth.report.subject import Subject, utility_figures
 from fedsynth.report.words import NOT_MEASURED, Verdict, better, count, number, percent, verdict
 from synth.metrics.evaluation import Evaluation
-from synth.metrics.registry import FIDELITY, METRICS, UTILITY, Metric
+from synth.metrics.metric import Metric
+from synth.metrics.registry import FIDELITY, METRICS, UTILITY
 
 ORDER = ("poor", "fair", "good", "unknown")  # of what is read first
 # What a headline figure says, and how the same of two halves of the real table stands beside it.

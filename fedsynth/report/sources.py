@@ -10,7 +10,8 @@ from fedsynth.report.words import better, count, interval, number
 from synth.certificate.promise import promise
 from synth.metrics.attacks.risk import Interval
 from synth.metrics.evaluation import Evaluation
-from synth.metrics.registry import METRICS, UTILITY, Metric
+from synth.metrics.metric import Metric
+from synth.metrics.registry import METRICS, UTILITY
 
 HOLDS = {True: "holds", False: "FAILS", None: "not checked"}
 

@@ -7,7 +7,8 @@ from fedsynth.report.markup import Markup
 from fedsynth.report.parts import card, grid, legend, paragraph, section
 from fedsynth.report.words import CLASSIFIERS, count
 from synth.metrics.evaluation import Evaluation, UtilityView
-from synth.metrics.registry import UTILITY, Metric
+from synth.metrics.metric import Metric
+from synth.metrics.registry import UTILITY
 from synth.metrics.utility import ALL_CLASSIFIERS, Omission, Scores
 
 CHANCE = {"auroc": 0.5}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from synth.metrics.attacks.risk import Interval
-from synth.metrics.registry import Metric
+from synth.metrics.metric import Metric
 from synth.schema import Datetime, NumericColumn
 
 Tone = Literal["good", "fair", "poor", "unknown"]

@@ -29,8 +29,9 @@ from synth.encoding.records import Records
 from synth.interface import Arrays
 from synth.privacy.accounting import compose
 from synth.privacy.dpsgd import PrivateGradient, StepPrivacy, poisson_batch
-from synth.privacy.events import SampledGaussian, count_variances
+from synth.privacy.events import SampledGaussian
 from synth.privacy.noise import NoiseSource
+from synth.privacy.shares import count_variances
 
 Floats = npt.NDArray[np.float64]
 MakeSource = Callable[[], NoiseSource]

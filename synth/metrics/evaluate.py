@@ -55,13 +55,11 @@ def evaluate(
 ) -> Evaluation:
     """`real` are the rows the synthesizer was trained on, `holdout` rows of the same population it never saw.
     `quasi_identifiers` and `secret` choose the attribute-disclosure attacker."""
-    started = time.monotonic()
+    step = _Steps(progress, total=2 * len(FIDELITY) + 1 + 2 * len(ALL_CLASSIFIERS) + ATTACK_STEPS)
     check_attacker(schema, quasi_identifiers, secret)
     truth, made = table_of(real, schema, "the real table"), table_of(synthetic, schema, "the synthetic table")
-    unseen = None if holdout is None else table_of(holdout, schema, "the holdout table")
-    if unseen is not None and (reason := why_no_strangers(truth, unseen, seed)):
-        raise InputError(reason)
-    step = _Steps(progress, total=2 * len(FIDELITY) + 1 + 2 * len(ALL_CLASSIFIERS) + ATTACK_STEPS)
+    unseen = None if holdout is None else _strangers(table_of(holdout, schema, "the holdout table"), truth, seed)
+    unseen_rows = None if unseen is None else unseen.rows
     comparison = Comparison(truth, made, seed)
     with threadpool_limits(limits=1):  # threads that wait for each other cost more than they save at these sizes
         scores = fidelity_scores(comparison, step)
@@ -69,12 +67,11 @@ def evaluate(
         columns, pairs = column_views(comparison), pairs_view(comparison)
         useful = _utility(truth, made, unseen, seed, step)
         found, secrets = risks(Target(truth, made, unseen, seed), step, keys=quasi_identifiers, secret=secret)
-    step.finish()
     return Evaluation(
         schema_digest=schema.digest(),
         rows_real=truth.rows,
         rows_synthetic=made.rows,
-        rows_holdout=None if unseen is None else unseen.rows,
+        rows_holdout=unseen_rows,
         seed=seed,
         scores=scores,
         columns=columns,
@@ -83,25 +80,35 @@ def evaluate(
         utility_omitted=useful.reason if isinstance(useful, Omission) else None,
         risks=found,
         inference_by_column=secrets,
-        samplings=samplings.in_words(truth.rows, made.rows, None if unseen is None else unseen.rows),
-        seconds=time.monotonic() - started,
+        samplings=samplings.in_words(truth.rows, made.rows, unseen_rows),
+        seconds=step.finish(),
     )
 
 
+def _strangers(holdout: Table, real: Table, seed: int) -> Table:
+    """The holdout rows, if they can be people whom the synthesizer never saw."""
+    if reason := why_no_strangers(real, holdout, seed):
+        raise InputError(reason)
+    return holdout
+
+
 class _Steps:
-    """Counts the steps for the progress callback."""
+    """Counts the steps for the progress callback, and the time."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress, self._total, self._done = progress, total, 0
+        self._started = time.monotonic()
 
     def __call__(self, what: str) -> None:
         if self._progress is not None:
             self._progress(what, min(1.0, self._done / self._total))
         self._done += 1
 
-    def finish(self) -> None:
+    def finish(self) -> float:
+        """Seconds since it was made."""
         if self._progress is not None:
             self._progress("done", 1.0)
+        return time.monotonic() - self._started
 
 
 def fidelity_scores(comparison: Comparison, step: Step) -> list[Score]:

@@ -5,100 +5,31 @@ Adding a fidelity metric is one line here and one function elsewhere; reports ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
-
 from synth.metrics.clusters import FLOOR, log_cluster
-from synth.metrics.comparison import Comparison
 from synth.metrics.fidelity import jsd, tvd_one_way, tvd_two_way, wd
 from synth.metrics.fidelity_columns import hellinger, ks
 from synth.metrics.fidelity_joint import avd
 from synth.metrics.fidelity_pairs import association_kept, matrix_distance, mean_absolute_difference, pcd
 from synth.metrics.findiff import omega
 from synth.metrics.kernel import mmd
+from synth.metrics.metric import Better, FidelityMetric, Metric, fidelity, support
 from synth.metrics.propensity import detection_auroc, pmse
-from synth.metrics.support import Support
 
-Better = Literal["higher", "lower", "nearer"]  # nearer: to `ideal`
-
-HALVES = "the same figure between two random halves of the real rows"
 TRAIN_REAL = "the same classifiers trained on the real rows"
 CONTROL = "the same attack on people who were not in the data (the holdout rows)"
 
-QUADRATIC_ROWS = 5_000
 CLUSTERED_ROWS = 10_000
 DETECTED_ROWS = 50_000
 
-
-@dataclass(frozen=True)
-class Metric:
-    name: str
-    title: str
-    meaning: str
-    better: Better
-    low: float | None
-    high: float | None
-    ideal: float
-    ceiling: str
-    headline: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class FidelityMetric(Metric):
-    """`measure` gives None where the figure does not exist; `absent` then says why. `rows` caps costly ones."""
-
-    measure: Callable[[Comparison], float | None]
-    absent: str
-    rows: int | None
-
-
-def _fidelity(
-    name: str,
-    title: str,
-    meaning: str,
-    measure: Callable[[Comparison], float | None],
-    *,
-    better: Better = "lower",
-    low: float | None = 0.0,
-    high: float | None = 1.0,
-    ideal: float = 0.0,
-    absent: str = "",
-    rows: int | None = None,
-    headline: bool = False,
-) -> FidelityMetric:
-    return FidelityMetric(
-        name, title, meaning, better, low, high, ideal, HALVES, headline, measure=measure, absent=absent, rows=rows
-    )
-
-
-def _support(
-    name: str,
-    title: str,
-    meaning: str,
-    part: Callable[[Support], float],
-    *,
-    better: Better = "higher",
-    high: float | None = 1.0,
-) -> FidelityMetric:
-    def measure(c: Comparison) -> float | None:
-        return None if c.support is None else part(c.support)
-
-    absent = "a table has no more than five rows"
-    return _fidelity(
-        name, title, meaning, measure, better=better, high=high, ideal=1.0, absent=absent, rows=QUADRATIC_ROWS
-    )
-
-
 FIDELITY: tuple[FidelityMetric, ...] = (
-    _fidelity(
+    fidelity(
         "tvd_one_way",
         "Single columns",
         "How much of the rows would have to move to make every column's histogram right, on average.",
         lambda c: tvd_one_way(c.real, c.synthetic, c.schema),
         headline=True,
     ),
-    _fidelity(
+    fidelity(
         "tvd_two_way",
         "Pairs of columns",
         "The same for the joint histogram of every pair of columns.",
@@ -106,7 +37,7 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         absent="there is only one column",
         headline=True,
     ),
-    _fidelity(
+    fidelity(
         "association_kept",
         "Relations kept",
         "The share of the real table's associations between columns that the synthetic table keeps; shuffled columns "
@@ -117,7 +48,7 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         absent="no two real columns are associated",
         headline=True,
     ),
-    _fidelity(
+    fidelity(
         "detection_auroc",
         "Told apart",
         "How well a classifier tells real rows from synthetic ones: 0.5 not at all, 1 always.",
@@ -128,14 +59,14 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         rows=DETECTED_ROWS,
         headline=True,
     ),
-    _fidelity(
+    fidelity(
         "jsd",
         "Categories (JSD)",
         "Mean Jensen-Shannon distance, base 2, of the discrete columns.",
         lambda c: jsd(c.real, c.synthetic, c.schema),
         absent="there is no discrete column",
     ),
-    _fidelity(
+    fidelity(
         "wd",
         "Numbers (WD)",
         "Mean distance that numbers would have to be moved, as a share of the real column's range.",
@@ -143,21 +74,21 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         high=None,
         absent="there is no numeric column with numbers in both tables",
     ),
-    _fidelity(
+    fidelity(
         "hellinger",
         "Columns (Hellinger)",
         "Mean Hellinger distance of all columns, numbers cut at automatic edges.",
         lambda c: hellinger(c.real, c.synthetic, c.schema),
         absent="no column has cells in both tables",
     ),
-    _fidelity(
+    fidelity(
         "ks",
         "Numbers (KS)",
         "Mean largest gap between the distribution functions of the numeric columns.",
         lambda c: ks(c.real, c.synthetic, c.schema),
         absent="there is no numeric column with numbers in both tables",
     ),
-    _fidelity(
+    fidelity(
         "association_difference",
         "Relations, mean difference",
         "Mean absolute difference of the associations (Pearson, Cramér's V, correlation ratio) over pairs.",
@@ -165,39 +96,39 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         high=2.0,
         absent="there is only one column",
     ),
-    _fidelity(
+    fidelity(
         "pcd",
         "Relations (PCD)",
         "Length of the difference of the two association matrices; grows with the number of columns.",
         lambda c: pcd(*c.associations),
         high=None,
     ),
-    _fidelity(
+    fidelity(
         "correlation_matrix_distance",
         "Relations (CMD)",
         "Angle between the correlation matrices, category codes taken as numbers.",
         lambda c: matrix_distance(c.real, c.synthetic, c.schema),
     ),
-    _fidelity(
+    fidelity(
         "avd_3_way",
         "Three columns at once",
         "Mean total variation of 100 random combinations of three columns.",
         lambda c: avd(c.real, c.synthetic, c.schema, ways=3, seed=c.seed),
     ),
-    _fidelity(
+    fidelity(
         "avd_4_way",
         "Four columns at once",
         "Mean total variation of 100 random combinations of four columns; far from 0 even for real data.",
         lambda c: avd(c.real, c.synthetic, c.schema, ways=4, seed=c.seed),
     ),
-    _fidelity(
+    fidelity(
         "pmse",
         "Propensity (pMSE)",
         "How far a shallow decision tree's guess 'synthetic?' is from not knowing; at most 0.25.",
         lambda c: pmse(c.real, c.synthetic, c.schema, seed=c.seed),
         high=0.25,
     ),
-    _fidelity(
+    fidelity(
         "log_cluster",
         "Clusters (log)",
         "How unevenly clusters of similar rows are filled by the two tables, base-2 logarithm.",
@@ -208,9 +139,9 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         absent="all rows are equal",
         rows=CLUSTERED_ROWS,
     ),
-    _support("precision", "Plausible rows", "Share of synthetic rows that lie among real rows.", lambda s: s.precision),
-    _support("recall", "Variety", "Share of real rows that lie among synthetic rows.", lambda s: s.recall),
-    _support(
+    support("precision", "Plausible rows", "Share of synthetic rows that lie among real rows.", lambda s: s.precision),
+    support("recall", "Variety", "Share of real rows that lie among synthetic rows.", lambda s: s.recall),
+    support(
         "density",
         "Density",
         "How many real neighbourhoods a synthetic row lies in; about 1.",
@@ -218,10 +149,10 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         better="nearer",
         high=None,
     ),
-    _support(
+    support(
         "coverage", "Coverage", "Share of real rows with a synthetic row in their neighbourhood.", lambda s: s.coverage
     ),
-    _fidelity(
+    fidelity(
         "mmd",
         "Whole rows (MMD)",
         "Distance between the two tables as clouds of points; around 0, even slightly below, for real data.",
@@ -231,7 +162,7 @@ FIDELITY: tuple[FidelityMetric, ...] = (
         high=None,
         absent="a table has fewer than two rows",
     ),
-    _fidelity(
+    fidelity(
         "omega",
         "FinDiff fidelity Ω",
         "Mean of column and pair similarity as the FinDiff paper defines them.",

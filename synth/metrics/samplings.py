@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from synth.metrics import kernel
 from synth.metrics.attacks import attribute, inference, membership
-from synth.metrics.registry import FIDELITY, FidelityMetric
+from synth.metrics.metric import FidelityMetric
+from synth.metrics.registry import FIDELITY
 from synth.metrics.risks import ATTACKED_ROWS, NEAREST_ROWS
 
 TRAINING_ROWS = 35_000

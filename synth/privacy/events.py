@@ -12,7 +12,6 @@ mechanism is one class here and its loss there.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from synth.errors import PrivacyError
+from synth.privacy.checks import require_count, require_one_of, require_positive
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -93,10 +93,10 @@ class CountNoise(Event):
     trust: Literal["shared", "local"] = "shared"
 
     def __post_init__(self) -> None:
-        _require_count(self, "queries")
-        _require_positive(self, "variance")
-        _require_one_of(self, "mechanism", ("skellam",))
-        _require_one_of(self, "trust", ("shared", "local"))
+        require_count(self, "queries")
+        require_positive(self, "variance")
+        require_one_of(self, "mechanism", ("skellam",))
+        require_one_of(self, "trust", ("shared", "local"))
 
     def words(self) -> str:
         return f"{self.queries} histograms with integer noise of variance {self.variance:g} per cell"
@@ -138,11 +138,11 @@ class SampledGaussian(Event):
     steps: int
 
     def __post_init__(self) -> None:
-        _require_positive(self, "sample_rate")
+        require_positive(self, "sample_rate")
         if self.sample_rate > 1:
             raise PrivacyError(f"sampled_gaussian: sample_rate is a probability, got {self.sample_rate}")
-        _require_positive(self, "noise_multiplier")
-        _require_count(self, "steps")
+        require_positive(self, "noise_multiplier")
+        require_count(self, "steps")
 
     def words(self) -> str:
         return (
@@ -181,7 +181,7 @@ class Gaussian(Event):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        _require_positive(self, "noise_multiplier")
+        require_positive(self, "noise_multiplier")
 
     def words(self) -> str:
         return f"one release with Gaussian noise of {self.noise_multiplier:.4g} times a row's largest influence"
@@ -208,7 +208,7 @@ class Laplace(Event):
     scale_over_sensitivity: float
 
     def __post_init__(self) -> None:
-        _require_positive(self, "scale_over_sensitivity")
+        require_positive(self, "scale_over_sensitivity")
 
     def words(self) -> str:
         return f"one release with Laplace noise of {self.scale_over_sensitivity:.4g} times a row's largest influence"
@@ -270,11 +270,6 @@ def counted(events: Iterable[Event]) -> Counter[Event]:
     return counts
 
 
-def count_variances(events: Iterable[Event]) -> list[float]:
-    """The noise of those releases that are counts."""
-    return [event.variance for event in events if isinstance(event, CountNoise)]
-
-
 def to_dict(event: Event) -> dict[str, Any]:
     """The event as plain JSON values, with its `kind` first."""
     return {"kind": event.kind, **asdict(event)}
@@ -303,21 +298,3 @@ def from_dict(record: Mapping[str, Any]) -> Event:
 def _as_float(value: Any) -> Any:
     """JSON writes 2.0 as 2 in some encoders; anything else is left for the event's own check to refuse."""
     return float(value) if type(value) is int else value
-
-
-def _require_count(event: Any, name: str) -> None:
-    value = getattr(event, name)
-    if type(value) is not int or value < 1:
-        raise PrivacyError(f"{event.kind}: {name} must be a whole number of at least 1, got {value!r}")
-
-
-def _require_positive(event: Any, name: str) -> None:
-    value = getattr(event, name)
-    if not isinstance(value, float) or not math.isfinite(value) or value <= 0:
-        raise PrivacyError(f"{event.kind}: {name} must be a finite number above 0 (a float), got {value!r}")
-
-
-def _require_one_of(event: Any, name: str, allowed: tuple[str, ...]) -> None:
-    value = getattr(event, name)
-    if value not in allowed:
-        raise PrivacyError(f"{event.kind}: {name} must be one of {', '.join(allowed)}, got {value!r}")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sized
 from typing import Protocol
 
 from synth.errors import PrivacyError
-from synth.privacy.events import CountNoise, Event, count_variances
+from synth.privacy.events import CountNoise, Event
 
 
 class Sharing(Protocol):
@@ -38,6 +38,11 @@ def summed_variance(plan: Sharing, event: CountNoise, parties: int | None = None
 def summed_variances(plan: Sharing, events: Iterable[Event], parties: int) -> list[float]:
     """The same for those of the events that are counts."""
     return [_share(plan, variance) * parties for variance in count_variances(events)]
+
+
+def count_variances(events: Iterable[Event]) -> list[float]:
+    """The noise that was charged for those of the events that are counts."""
+    return [event.variance for event in events if isinstance(event, CountNoise)]
 
 
 def _share(plan: Sharing, variance: float) -> float:
