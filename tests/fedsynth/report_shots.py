@@ -21,7 +21,8 @@ from fedsynth.report.page import POLICY, page
 from fedsynth.report.subject import Subject, TableFile, provenance
 from synth.metrics.evaluate import evaluate
 from synth.schema import Schema
-from tests.fedsynth.test_report import certificate_for, closed_gate, wide
+from tests.fedsynth.test_report_drawings import wide
+from tests.fedsynth.test_report_verdicts import certificate_for, closed_gate
 from tests.small import SCHEMA, table
 
 SHOTS = Path("runs/report-shots")

@@ -4,129 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 import yaml
-from click.testing import Result
-from hypothesis import given
-from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from fedsynth.cli import app
-from fedsynth.evaluation.files import certified
-from fedsynth.evaluation.quick import quick_evaluation
-from fedsynth.report.charts import Bar, Span, bars, intervals
-from fedsynth.report.columns import per_whole_number
-from fedsynth.report.heatmaps import heatmap
-from fedsynth.report.lettering import fitted
-from fedsynth.report.markup import Markup, element
 from fedsynth.report.page import POLICY, page
-from fedsynth.report.subject import Subject, TableFile, provenance
-from fedsynth.report.words import interval, verdict
-from synth.assessment.record import AssessmentRecord, Figure, Verdict
-from synth.certificate.certificate import Certificate
+from fedsynth.report.subject import Subject, provenance
 from synth.errors import DataError, InputError
-from synth.metrics.attacks.risk import Interval
-from synth.metrics.evaluation import Evaluation, Risk, Score
-from synth.metrics.registry import FIDELITY, METRICS
-from synth.privacy.claims import Claim
+from synth.metrics.evaluation import Evaluation
+from synth.metrics.registry import METRICS
 from synth.schema import Categorical, Integer, Schema
+from tests.fedsynth.evaluated import HOSTILE, ROWS, Page, assert_sound, evaluated, quick_page
 from tests.small import SCHEMA, table
-
-ROWS = 120
-HOSTILE = '<script>alert("x")</script>&\'"'
-
-
-def evaluated(folder: Path, *options: str, real: pd.DataFrame, synthetic: pd.DataFrame) -> Result:
-    real.to_csv(folder / "real.csv", index=False)
-    synthetic.to_csv(folder / "synthetic.csv", index=False)
-    files = [str(folder / "real.csv"), str(folder / "synthetic.csv")]
-    return CliRunner().invoke(app, ["evaluate", *files, "--out", str(folder / "out"), *options])
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One full evaluation, by the command, of a table with every kind of column."""
-    place = tmp_path_factory.mktemp("evaluated")
-    (place / "schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
-    table(ROWS, seed=3).to_csv(place / "holdout.csv", index=False)
-    result = evaluated(
-        place,
-        *("--schema", str(place / "schema.yaml"), "--holdout", str(place / "holdout.csv")),
-        real=table(ROWS, seed=1),
-        synthetic=table(ROWS, seed=2).drop(columns="patient"),
-    )
-    assert result.exit_code == 0, result.output
-    (place / "summary.txt").write_text(result.stdout)
-    return place
-
-
-@pytest.fixture(scope="module")
-def html(folder: Path) -> str:
-    return (folder / "out" / "report.html").read_text()
-
-
-@pytest.fixture(scope="module")
-def measured(folder: Path) -> Evaluation:
-    document = json.loads((folder / "out" / "evaluation.json").read_text())
-    return Evaluation.model_validate(document["evaluation"])
-
-
-class Page(HTMLParser):
-    """Tags in order, whether they nest, and the words people read."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.words: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self.open == [], "unclosed elements"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_startendtag(tag, attrs)
-        self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag, f"</{tag}> closes something else"
-
-    def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.words)
-
-
-def in_short(evaluation: Evaluation, *promise: Any) -> str:
-    """The words at the top of a page about `SCHEMA`."""
-    schema = Schema.model_validate(SCHEMA)
-    text = assert_sound(page(Subject(evaluation, schema, provenance([], "of this test", schema), *promise))).text
-    return text[text.index("In short") : text.index("Headline scores")]
-
-
-def quick_page(schema: Schema, real: pd.DataFrame, synthetic: pd.DataFrame, holdout: pd.DataFrame | None = None) -> str:
-    found = quick_evaluation(real, synthetic, schema, holdout)
-    files = [TableFile(role="real", name=HOSTILE, sha256=None, rows=len(real))]
-    return page(Subject(found, schema, provenance(files, "of this test", schema)))
-
-
-def assert_sound(html: str) -> Page:
-    found = Page(html)
-    written = [found.text, *(value for _, value in found.attributes if value)]
-    assert not any(re.search(r"\b([Nn]a[Nn]|inf|None)\b", words) for words in written)
-    return found
 
 
 def test_every_metric_of_the_registry_has_its_row(html: str) -> None:
@@ -216,52 +108,6 @@ def test_labels_names_and_descriptions_are_escaped() -> None:
     assert found.text.count(HOSTILE) >= 4
 
 
-def test_only_elements_are_markup() -> None:
-    assert (
-        element("b", "<i>", element("i", '"&"'), title='a"b')
-        == '<b title="a&quot;b">&lt;i&gt;<i>&quot;&amp;&quot;</i></b>'
-    )
-    assert isinstance(bars([Bar("<", 0.5, 0.5)], "says"), Markup)
-
-
-@pytest.mark.parametrize(
-    ("metric", "value", "ceiling", "tone"),
-    [
-        ("tvd_one_way", 0.05, 0.04, "good"),
-        ("tvd_one_way", 0.10, 0.04, "fair"),
-        ("tvd_one_way", 0.20, 0.04, "poor"),
-        ("association_kept", 0.80, 0.81, "good"),
-        ("association_kept", 0.30, 0.81, "poor"),
-        ("detection_auroc", 0.43, 0.50, "good"),  # below chance is no better at telling apart
-        ("detection_auroc", 0.90, 0.50, "poor"),
-        ("wd", 0.10, 0.01, "unknown"),  # has no upper end
-        ("jsd", None, None, "unknown"),
-        ("jsd", 0.10, None, "unknown"),
-    ],
-)
-def test_figures_are_judged_by_their_distance_to_real_data(
-    metric: str, value: float | None, ceiling: float | None, tone: str
-) -> None:
-    assert verdict(METRICS[metric], value, ceiling).tone == tone
-
-
-@given(label=st.text(max_size=60), width=st.floats(20, 200))
-def test_labels_are_shortened_in_the_middle_and_only_if_they_must(label: str, width: float) -> None:
-    short = fitted(label, width)
-    start, ellipsis, end = short.partition("…")
-    assert short == label or (ellipsis and label.startswith(start) and label.endswith(end.rpartition("…")[2]))
-    assert fitted(short, width) == short  # what was shortened fits
-    assert fitted("soil_type_number_12", 90).endswith("12")
-
-
-def test_whole_numbers_are_drawn_as_share_per_number() -> None:
-    # Two numbers in the first bin, none in the second, one in the third.
-    edges, real, synthetic = per_whole_number([0.0, 1.5, 1.8, 2.0], [0.5, 0.0, 0.5], [1.0, 0.0, 0.0])
-    assert edges == [-0.5, 1.5, 2.5]
-    assert real == [0.25, 0.5]
-    assert synthetic == [0.5, 0.0]
-
-
 @pytest.mark.parametrize(
     ("columns", "cells"),
     [
@@ -332,53 +178,6 @@ def test_tables_that_cannot_be_compared_are_refused_with_the_reason(spoil: Any, 
     assert not (tmp_path / "out").exists()
 
 
-def certificate_for(table_digest: str) -> Certificate:
-    """Signed by nobody, so it never holds; but it may be about the right table."""
-    return Certificate(
-        run="run",
-        plan_digest="0",
-        schema_digest="0",
-        profile="rigorous",
-        code_version="0",
-        secure_sum={"minimum_parties": 2},
-        noise="Every party added all the noise itself.",
-        sampling="No row sampling.",
-        claim=Claim(epsilon=1.5, nominal_epsilon=1.5, delta=1e-5, method="pld"),
-        simulated=False,
-        table_sha256={"synthetic.csv": table_digest},
-        statements=[],
-    )
-
-
-def closed_gate() -> AssessmentRecord:
-    """An assessment after which the table must not be handed out."""
-    return AssessmentRecord(
-        coverage=1.0,
-        figures={"auroc": Figure(value=0.6, low=0.5, high=0.7)},
-        cost=[],
-        epsilon=0.1,
-        verdicts=[Verdict(limit="minimum_auroc", bound=0.9, outcome="failed")],
-    )
-
-
-def test_a_certificate_is_told_in_words_and_held_against_the_table(
-    folder: Path, html: str, measured: Evaluation
-) -> None:
-    assert "No certificate was given" in html
-    found, schema = measured, Schema.model_validate(SCHEMA)
-    (folder / "certificate.json").write_text(certificate_for("0" * 64).model_dump_json())
-    promise = certified(folder / "certificate.json", folder / "synthetic.csv")
-    text = assert_sound(page(Subject(found, schema, provenance([], "of this test", schema), *promise))).text
-    assert "changes the odds by a factor of at most e^1.5" in text
-    assert text.count("does NOT hold for this table") == 3  # at the top, beside the headline, before the promise
-    assert "certificate does not hold" in text
-    assert "is not what was certified" in text
-    promise = (certificate_for("0" * 64), ())
-    text = assert_sound(page(Subject(found, schema, provenance([], "of this test", schema), *promise))).text
-    assert "the promise is the certificate: ε = 1.50" in text
-    assert "does NOT hold" not in text
-
-
 def test_an_unreadable_certificate_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     (tmp_path / "certificate.json").write_text("{}")
     options = ("--certificate", str(tmp_path / "certificate.json"))
@@ -387,143 +186,12 @@ def test_an_unreadable_certificate_is_refused_before_anything_is_measured(tmp_pa
     assert "is not a certificate" in str(result.exception)
 
 
-def test_a_quick_look_is_never_called_safe() -> None:
-    schema = Schema.model_validate(SCHEMA)
-    text = assert_sound(quick_page(schema, table(60, seed=1), table(60, seed=2), table(60, seed=3))).text
-    assert "1 of 7 attacks could be judged" in text
-    assert "not fully tested" in text
-    assert "no attack succeeded" not in text
-
-
 def test_a_target_beside_a_schema_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
     options = ("--schema", str(tmp_path / "schema.yaml"), "--target", "died")
     result = evaluated(tmp_path, *options, real=table(10), synthetic=table(10))
     assert isinstance(result.exception, InputError)
     assert "--target" in str(result.exception)
-
-
-def scored(evaluation: Evaluation, **values: tuple[float, float]) -> Evaluation:
-    """All headline figures at their ceiling, but for those given with theirs."""
-    level = {metric.name: (metric.ideal, metric.ideal) for metric in FIDELITY if metric.headline} | values
-    scores = [
-        Score(metric=score.metric, value=level[score.metric][0], ceiling=level[score.metric][1])
-        if score.metric in level
-        else score
-        for score in evaluation.scores
-    ]
-    return evaluation.model_copy(update={"scores": scores})
-
-
-@pytest.mark.parametrize(
-    ("metric", "value", "ceiling", "said"),
-    [
-        (
-            "detection_auroc",
-            0.9,
-            0.5,
-            "a classifier tells real from synthetic rows with AUROC 0.900 (real data: 0.500)",
-        ),
-        ("association_kept", 0.82, 0.95, "82.0 % of the relations between columns are kept (real data keeps 95.0 %)"),
-        ("tvd_two_way", 0.4, 0.1, "pairs of columns are off by 40.0 % (real data by 10.0 %)"),
-        ("tvd_one_way", 0.3, 0.0, "single columns are off by 30.0 % (real data by 0.0 %)"),
-    ],
-)
-def test_any_headline_figure_behind_real_data_decides_and_is_named(
-    metric: str, value: float, ceiling: float, said: str, measured: Evaluation
-) -> None:
-    faithful = in_short(scored(measured)).partition("Is it useful?")[0]
-    assert "✓ about as good as real data" in faithful
-    behind = in_short(scored(measured, **{metric: (value, ceiling)})).partition("Is it useful?")[0]
-    assert "! clearly behind real data" in behind
-    assert f"Clearly behind real data: {said}." in behind.replace("\u00a0", " ")
-
-
-def attacked(evaluation: Evaluation, secrets: dict[str, Risk]) -> Evaluation:
-    """Every attack judged and none flagged, with these risks secret by secret."""
-    harmless = Interval(0.1, 0.0, 0.2)
-    risks = [
-        risk.model_copy(update={"value": harmless, "null": harmless, "flagged": False}) for risk in evaluation.risks
-    ]
-    return evaluation.model_copy(update={"risks": risks, "inference_by_column": secrets})
-
-
-def test_a_secret_that_stands_out_is_named_even_where_no_attack_is_flagged(measured: Evaluation) -> None:
-    risk = Risk(metric="inference", value=Interval(0.237, 0.075, 0.398), null=Interval(0.5, 0.4, 0.6))
-    short = in_short(attacked(measured, {"sex": risk})).replace("\u00a0", " ")
-    assert "✓ no attack succeeded" in short
-    assert "No attack beats its control beyond chance." in short
-    assert "inference of “sex”: 23.7 % (7.5 % to 39.8 %)" in short
-    assert "1 of 3 such intervals lies above 0; by chance alone about one in forty does" in short
-    flagged = in_short(attacked(measured, {"sex": risk.model_copy(update={"flagged": True})}))
-    assert "no attack succeeded" not in flagged
-    assert "~ some secrets leak" in flagged
-    assert "guesses of “sex” do, beyond chance" in flagged
-
-
-def test_nothing_is_green_about_safety_where_the_certificate_does_not_hold(measured: Evaluation, folder: Path) -> None:
-    (folder / "certificate.json").write_text(certificate_for("0" * 64).model_dump_json())
-    promise = certified(folder / "certificate.json", folder / "synthetic.csv")
-    safe = in_short(attacked(measured, {}), *promise).partition("Is it safe?")[2]
-    assert "! certificate does not hold" in safe
-    assert "✓" not in safe
-
-
-@pytest.mark.parametrize("rows", [2, 3, 60])
-def test_a_table_of_few_rows_gets_a_caution_and_no_tick(rows: int) -> None:
-    schema = Schema.model_validate(SCHEMA)
-    text = assert_sound(quick_page(schema, table(rows), table(rows), table(200, seed=3))).text
-    assert f"the real table has {rows} rows, the synthetic table has {rows} rows. Below 100 rows" in text
-    assert "✓" not in text
-    assert "Caution" not in quick_page(schema, table(100), table(100))
-
-
-def wide(columns: int) -> tuple[Schema, pd.DataFrame]:
-    names = [f"measurement_number_{place}" for place in range(columns)]
-    schema = Schema(columns={name: Integer(min=0, max=9) for name in names})
-    return schema, pd.DataFrame({name: [(place + row) % 10 for row in range(20)] for place, name in enumerate(names)})
-
-
-def test_a_map_of_many_columns_shows_those_that_differ_and_says_so() -> None:
-    schema, rows = wide(60)
-    html = quick_page(schema, rows, rows.sample(frac=1.0, random_state=1).assign(measurement_number_59=0))
-    assert "Shown are the 32 of 60 columns whose relations differ most." in html
-    assert html.count("measurement_number_59 × measurement_number_59") == 3  # maps
-    assert "Shown are" not in quick_page(*wide(32), wide(32)[1])
-
-
-def test_a_map_of_few_columns_is_no_stamp_and_spells_their_names() -> None:
-    names = ["measurement_number_1", "measurement_number_2", "sex"]
-    drawn = heatmap(names, [[1.0] * 3] * 3, 1.0, "says")
-    assert "…" not in drawn
-    assert 'width="44" height="44"' in drawn
-    shortened = heatmap(
-        ["a name much longer than any map could have room for at its side", "sex"], [[1.0] * 2] * 2, 1.0, ""
-    )
-    assert "<title>a name much longer than any map could have room for at its side</title>" in shortened
-
-
-def test_long_labels_stand_above_their_bars() -> None:
-    label = "Married, spouse present and in the armed forces"
-    assert label in Page(bars([Bar(label, 0.5, 0.5), Bar("no", 0.5, 0.5)], "says")).words
-
-
-@pytest.mark.parametrize(("high", "ends"), [(1.0, ["0 %", "50 %", "100 %"]), (0.04, ["0 %", "2.5 %", "5 %"])])
-def test_scales_of_attacks_are_in_percent(high: float, ends: list[str]) -> None:
-    words = Page(intervals([Span("strangers", Interval(0.0, 0.0, high), "real")], "says")).words
-    assert [word.replace("\u00a0", " ") for word in words][:3] == ends
-
-
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
-        (Interval(0.0, 0.0, 0.013), "0.0 % (0.0 % to 1.3 %)"),
-        (Interval(1.0, 0.987, 1.0), "100.0 % (98.7 % to 100.0 %)"),
-        (Interval(0.0001, 0.00001, 0.9999), "< 0.1 % (< 0.1 % to > 99.9 %)"),
-    ],
-)
-def test_shares_at_the_ends_are_written_as_they_are(found: Interval, said: str) -> None:
-    assert interval(found).replace("\u00a0", " ") == said
 
 
 def test_no_figure_says_twice_which_way_is_better(html: str) -> None:
