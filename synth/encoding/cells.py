@@ -95,8 +95,11 @@ class Cells:
         return self._values(name, cell, rng.random(n))
 
     def spread(self, name: str, probabilities: Floats, n: int) -> Floats:
-        """`n` values at the evenly spaced quantiles of a numeric column's histogram, missing cells left out."""
+        """`n` values at the evenly spaced quantiles of a numeric column's histogram, missing cells left out. Where
+        only those have any weight nothing is known of the values: evenly."""
         weights = probabilities[: self._ordered(name)]
+        if not weights.any():
+            weights = np.diff(self._positions[name]).astype(np.float64)
         cumulative = np.cumsum(weights) / weights.sum()
         quantiles = (np.arange(n) + 0.5) / n
         cell = np.minimum(np.searchsorted(cumulative, quantiles, side="right"), len(weights) - 1)

@@ -204,11 +204,11 @@ def test_a_certificate_from_before_is_read_and_said_to_lack_it(
 
 def test_parties_that_were_asked_alike_sign_alike(tmp_path: Path) -> None:
     plan = plan_for("marginals, private")
-    parties = parties_of(tmp_path, plan)
     with pytest.MonkeyPatch.context() as patch:
         from tests.fed_node.two_parties import CheapTraining
 
         patch.setattr("synth.programme.build", CheapTraining)
+        parties = parties_of(tmp_path, plan)
         outcome = run_all(plan, World({name: party.handle for name, party in parties.items()}))
     for party in parties.values():
         party.ledger.close()

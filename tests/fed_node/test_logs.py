@@ -29,6 +29,8 @@ def restored() -> Iterator[None]:
         logger.handlers = []
     yield
     logging.captureWarnings(False)
+    for handler in {handler for logger in loggers for handler in logger.handlers}:
+        handler.close()
     for logger, (handlers, level, propagate) in zip(loggers, before, strict=True):
         logger.handlers, logger.level, logger.propagate = handlers, level, propagate
 
@@ -71,6 +73,7 @@ def test_a_foreign_error_among_the_arguments_is_named_only(tmp_path: Path) -> No
     assert lines(tmp_path / "party.log")[0]["message"] == "cannot go on (ValueError)"
 
 
+@pytest.mark.filterwarnings("default")
 def test_in_the_workers_process_foreign_records_and_warnings_are_withheld(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

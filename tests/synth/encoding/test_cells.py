@@ -175,3 +175,14 @@ def test_discrete_columns_draw_their_codes() -> None:
     cells = grid(Categorical(categories=["a", "b", "c"], missing=True))
     codes = cells.draw("x", np.array([0.0, 0.5, 0.0, 0.5]), 100, np.random.default_rng(0))
     assert set(codes.tolist()) == {1, 3}
+
+
+def test_where_every_value_is_missing_they_are_spread_evenly() -> None:
+    """It divided by zero, and drew the last cell with a warning."""
+    schema = Schema.model_validate({"columns": {"dose": {"kind": "continuous", "min": 0, "max": 10, "missing": True}}})
+    cells = Cells(schema, 8)
+    width = cells.slices["dose"].stop - cells.slices["dose"].start
+    nothing_known = np.eye(width)[-1]  # all in the missing cell
+    values = cells.spread("dose", nothing_known, 100)
+    assert np.isfinite(values).all()
+    assert np.histogram(values, 4, (0, 10))[0].min() > 10

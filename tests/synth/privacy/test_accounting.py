@@ -19,6 +19,7 @@ from synth.privacy.events import CountNoise, Event, Gaussian, Laplace, SampledGa
 DELTA = 1e-5
 
 
+@pytest.mark.filterwarnings("ignore:Optimal order is the largest alpha")  # Opacus' own search, which starts from RDP
 @pytest.mark.parametrize(
     ("sample_rate", "noise_multiplier", "steps"), [(0.05, 2.96, 1500), (0.01, 1.2, 5000), (0.2, 8.0, 300)]
 )
