@@ -233,7 +233,7 @@ def test_a_certificate_that_forgets_all_but_the_last_event(monkeypatch: Patch) -
 
     assert failures(certificate_of()) == []
     with monkeypatch.context() as broken:
-        broken.setattr("synth.certificate.certificate.compose", reset)
+        broken.setattr("synth.privacy.claims.compose", reset)
         certificate = certificate_of()
     assert "ε recomputed" in failures(certificate)
 
