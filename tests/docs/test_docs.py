@@ -24,6 +24,17 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which does not exist"
 
 
+def test_files_that_pages_and_docstrings_name_exist() -> None:
+    named = re.compile(r"\b((?:synth|fed_node|aggregator|crypto|fedsynth|tests|benchmarks)/[a-z_/0-9]+\.py)\b")
+    sources = [
+        path for package in ("synth", "fed_node", "aggregator", "crypto") for path in (ROOT / package).rglob("*.py")
+    ]
+    for page in [*PAGES, *sources]:
+        if page.name != "CHANGELOG.md":
+            for path in named.findall(page.read_text()):
+                assert (ROOT / path).exists(), f"{page.name} names {path}, which does not exist"
+
+
 def test_the_annotated_tree_is_the_real_tree() -> None:
     block = next(b for b in re.findall(r"```\n(.*?)```", README, re.DOTALL) if "interface.py" in b)
     parent, named = "", set()

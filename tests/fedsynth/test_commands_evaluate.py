@@ -20,7 +20,8 @@ from synth.certificate.certificate import Certificate
 from synth.errors import InputError, OutputError
 from synth.metrics.evaluation import Evaluation
 from synth.schema import Schema
-from tests.fedsynth.test_report import Page, certificate_for, closed_gate, evaluated
+from tests.fedsynth.evaluated import Page, evaluated
+from tests.fedsynth.test_report_verdicts import certificate_for, closed_gate
 from tests.small import SCHEMA, plan_of, table
 
 ANOTHER = "0" * 64
