@@ -87,7 +87,6 @@ class Party:
         self.begun.withdraw(digest)
         self.ledger.withdraw(digest)
 
-<<<<<<< HEAD
     def _require_ledger(self) -> None:
         """Refuse to begin a new ledger where runs have left their traces: it would forget what they spent."""
         traces = [name for name in ("answers", "sessions") if next((self.home / name).glob("*"), None)]
@@ -97,8 +96,6 @@ class Party:
                 "here. Restore it from a backup: a new one would forget what was spent."
             )
 
-=======
->>>>>>> work-rooms
     def _reload_policy(self) -> None:
         """What the policy's file says now holds from this message on."""
         with self._looking:

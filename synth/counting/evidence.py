@@ -9,7 +9,7 @@ import numpy as np
 
 from synth.counting.estimates import Measurement, combined_columns, combined_tables
 from synth.counting.fitting import Fit, Fitter, Zeros
-from synth.counting.selection import ranked, select
+from synth.counting.selection import select
 from synth.counting.structure import junction_tree
 from synth.encoding.contingency import Clique
 

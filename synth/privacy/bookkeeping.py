@@ -127,9 +127,8 @@ def _add_clipped_products(sums: Sums, stacked: Mapping[nn.Linear, tuple[Tensor, 
         g.mul_(factors[:, None, None])
         if not everything:  # a row whose gradient has no norm cannot be clipped, so it is left out
             a, g = a[finite], g[finite]
-        flat = (torch.split(stack.flatten(0, 1), ADDED_AT_ONCE) for stack in (a, g))
-        parts = zip(*flat, strict=True)
-        for part_a, part_g in parts:
+        pieces = (torch.split(tensor.flatten(0, 1), ADDED_AT_ONCE) for tensor in (a, g))
+        for part_a, part_g in zip(*pieces, strict=True):
             sums[layer.weight].addmm_(part_g.T, part_a)
             if layer.bias is not None:
                 sums[layer.bias].add_(part_g.sum(0))
@@ -137,8 +136,7 @@ def _add_clipped_products(sums: Sums, stacked: Mapping[nn.Linear, tuple[Tensor, 
 
 def _squared_norms(a: Tensor, g: Tensor, bias: float) -> Tensor:
     """[rows] of ‖Σₜ gₜ aₜᵀ‖² + |Σₜ gₜ|²·bias, or of the least that is taken for it."""
-    slopes, inputs = (torch.linalg.vector_norm(stack, dim=2).square() for stack in (g, a))
-    each: Tensor = slopes * (inputs + bias)
+    each: Tensor = torch.linalg.vector_norm(g, dim=2).square() * (torch.linalg.vector_norm(a, dim=2).square() + bias)
     if a.shape[1] == 1:
         return each[:, 0]
     whole = (torch.bmm(g, g.mT) * (torch.bmm(a, a.mT) + bias)).sum((1, 2))

@@ -13,11 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-<<<<<<< HEAD
 import numpy as np
 
-=======
->>>>>>> work-rooms
 from fed_node.seal import numbers
 from fed_node.seal.seal import Seal
 from synth.interface import Answer, Array

@@ -20,7 +20,7 @@ from synth.counting.drawing import Drawing
 from synth.counting.estimates import Measurement, measured_columns, measured_tables
 from synth.counting.evidence import Evidence
 from synth.counting.party_side import asked_bins, tables_of, with_noise
-from synth.counting.schedule import candidate_pairs, divided_noise, pairs_again
+from synth.counting.schedule import candidate_pairs, divided_noise
 from synth.counting.tree import Tree
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
