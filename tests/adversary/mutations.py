@@ -154,6 +154,12 @@ def _forgetful_ledger() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _forgotten_lists() -> Iterator[None]:
+    with patch.object(Ledger, "list_of", lambda *_: None), patch.object(Ledger, "bind", lambda *_: None):
+        yield
+
+
 def _two_asks(self: MarginalsSettings, *, private: bool, faithful: bool) -> Declaration:
     return Declaration(asks=2, answers="counts")
 
@@ -202,6 +208,9 @@ MUTATIONS: dict[str, Mutation] = {
     "an answer serves two lists of parties": Mutation(
         _replaced(Journal, "_require_free", lambda *_: None),
         played(lambda: attacks.loss_invented_after_the_sum("lossy-masked")),
+    ),
+    "only the journal knows an answer's list": Mutation(
+        _forgotten_lists, played(lambda: attacks.sessions_lost("lossy-masked"))
     ),
     "encrypted counts lie under no mask of their own": Mutation(
         _replaced(numbers, "tolerates_loss", lambda _: False),
