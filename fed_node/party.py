@@ -237,6 +237,7 @@ class Run:
             events=as_records(self.party.ledger.events(self.id)),
             asks=spans_of(self.party.ledger.asks(self.id)),
             asked=asked_digest(self.party.ledger.ask_digests(self.id)),
+            opened=self.seal.journal.released,
             ledger_head=self.party.ledger.head,
             seeded=self.noise.seeded,
         )

@@ -31,13 +31,14 @@ NAME = "journal.json"
 
 @dataclass
 class _Pages:
-    epoch: int = -1  # of all below but the last
+    epoch: int = -1  # of all below but the last two
     sealed: dict[str, str] = field(default_factory=dict)  # sequence → digest of round and numbers
     opened: dict[str, str] = field(default_factory=dict)  # sequence → digest of round and ciphertexts
     latest: int = -1  # the sequence sealed last,
     layout: str = ""  # its layout,
     mode: Mode = "plain"  # how it was sealed
     question: str = ""  # and what it answers
+    released: dict[str, str] = field(default_factory=dict)  # sequence → digest of the opened counts, over all epochs
     confirmed: dict[str, list[str]] = field(default_factory=dict)  # sequence → parties, over all epochs
 
 
@@ -112,9 +113,20 @@ class Journal:
             )
         self._write()
 
+    def release(self, moment: Round, counts: bytes) -> None:
+        """Note what was opened, for the statement at the end. Counts only: reals differ by a step between openers."""
+        self._pages.released[str(moment.number)] = digest(counts).hex()
+        self._write()
+
+    @property
+    def released(self) -> dict[int, str]:
+        """Digests of the opened counts, by ask."""
+        return {int(number): found for number, found in self._pages.released.items()}
+
     def _turn_to(self, moment: Round) -> _Pages:
         if self._pages.epoch != moment.period.epoch:
-            self._pages = _Pages(moment.period.epoch, confirmed=self._pages.confirmed)
+            before = self._pages
+            self._pages = _Pages(moment.period.epoch, released=before.released, confirmed=before.confirmed)
         return self._pages
 
     def _write(self) -> None:

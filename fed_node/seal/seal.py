@@ -105,6 +105,7 @@ class Seal:
         self.journal.open(moment, pack("vouched", *(vouched[party].payload_digest for party in moment.parties)))
         layout = Layout.from_text(last.layout)
         counts, reals = numbers.opened(self.plan, self.sessions, moment, layout, ciphertexts, seeds)
+        self.journal.release(moment, counts.tobytes())
         signed = self.credentials.vouch(pack("opened", counts.tobytes(), reals.tobytes()), moment, OPENED)
         return Envelope({"counts": np.asarray(counts), "reals": np.asarray(reals), "voucher": signed})
 

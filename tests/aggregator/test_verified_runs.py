@@ -73,6 +73,10 @@ def test_an_honest_release_holds_with_its_plan_and_without(case: str, tmp_path: 
         result = CliRunner().invoke(app, ["verify", str(out / "certificate.json"), *more])
         assert result.exit_code == 0, (result.output, result.exception)
         assert "FAILS" not in result.output
+    certificate = Certificate.model_validate_json((out / "certificate.json").read_text())
+    opened = [set(signed.statement.opened) for signed in certificate.statements]
+    encrypted = programme(plan_for(case)).stages[0].mode == "ckks"
+    assert opened.count({0}) == (2 if encrypted else 0)  # two open the statistics and sign what they saw
 
 
 # ── what a dishonest aggregator, or a party that helps it, signs ──
