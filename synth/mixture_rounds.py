@@ -44,7 +44,7 @@ class MixtureInquiry(StatisticsInquiry):
         self.rounds += 1
         if self.rounds < MIXTURE_ROUNDS:
             return
-        by_party = {party: self._checked(answer) for party, answer in answers.items()}
+        by_party = {party: self.grid.to_coarse(self._checked(answer), 0.0) for party, answer in answers.items()}
         counts = sum(by_party.values(), np.zeros(self.cells.size, dtype=np.int64))
         covered = sum(answer.weight for answer in answers.values())
         self.statistics = Statistics(self.cells, counts, 0.0, covered, by_party, self._pooled(modes))
@@ -68,7 +68,8 @@ class MixtureInquiry(StatisticsInquiry):
         seed = int(noise.child("k-means").uint64(1)[0]) % 2**32
         values = {name: data.columns[name].astype(np.float64) for name in self.numeric}
         arrays = {f"modes/{n}": by_rank(fit_local(column, start.get(n), seed=seed)) for n, column in values.items()}
-        return Answer(arrays | {"counts": self.cells.count(data)}, weight=self.plan.share(party)), local
+        counts = self.grid.released(self.grid.count(data))
+        return Answer(arrays | {"counts": counts}, weight=self.plan.share(party)), local
 
     def _pooled(self, modes: dict[str, list[Array]]) -> dict[str, Mixture]:
         rows = [self.plan.party(party).rows for party in modes]

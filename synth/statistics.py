@@ -1,28 +1,32 @@
 """The first question of every run: one noisy histogram per column, from which everything else is fitted.
 
 Published protocols send category lists, mixture parameters and conditional vectors, each exact and each a leak. Here
-every party counts its rows over the *declared* cells of every column, adds integer noise, and only the sum is opened.
+every party counts its rows over the *declared* cells of every column, and over groups of them, adds integer noise, and
+only the sum is opened.
 Mixtures, condition frequencies and quantiles are then functions of that one release: post-processing, free of charge.
 With privacy "none" the same counts are released exactly, and the certificate says that nothing is promised.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from synth.asked import exactly, only_for, whole_numbers
 from synth.budget import share_of, statistics_event, summed_variance
 from synth.encoding.cells import Cells
+from synth.encoding.fine_cells import FineCells
 from synth.encoding.mixtures import Mixture
 from synth.encoding.records import Records
 from synth.errors import ProtocolError
+from synth.grid import grid_of
 from synth.interface import Answer, Array, Arrays, Ask, Inquiry
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
 
+LAYOUT = 2  # of the cells: models saved before there were fine ones do not say
 SAME_ROWS = 1e-4  # relative; the summed weights are rounded a little
 
 
@@ -36,9 +40,22 @@ class Statistics:
     covered: float = 1.0  # share of the declared rows that is in the counts; less if a party was lost
     by_party: dict[str, Array] = field(default_factory=dict)  # only where each party's counts are private alone
     mixtures: dict[str, Mixture] = field(default_factory=dict)  # only where the parties averaged mixtures
+    fine: tuple[Cells, Array] | None = None  # finer cells and their counts, where they were released
+
+    @property
+    def finest(self) -> tuple[Cells, Array]:
+        """The finest cells that were counted, and their counts."""
+        return self.fine or (self.cells, self.counts)
+
+    @classmethod
+    def released(cls, grid: FineCells, counts: Array, variance: float, covered: float) -> Statistics:
+        """From consistent counts of the fine cells."""
+        coarse = grid.to_coarse(counts, variance**0.5)
+        return cls(grid.coarse, coarse, variance, covered, fine=(grid, counts))
 
     def to_arrays(self) -> Arrays:
         arrays = {"counts": self.counts, "variance": np.array(self.variance), "covered": np.array(self.covered)}
+        arrays |= {"layout": np.array(LAYOUT)} | ({"fine": self.fine[1]} if self.fine else {})
         arrays |= {f"party/{name}": counts for name, counts in self.by_party.items()}
         return arrays | {f"mixture/{k}": np.stack([m.weights, m.means, m.stds]) for k, m in self.mixtures.items()}
 
@@ -46,9 +63,11 @@ class Statistics:
     def from_arrays(cls, plan: Plan, arrays: Arrays) -> Statistics:
         parties = {k.removeprefix("party/"): v for k, v in arrays.items() if k.startswith("party/")}
         mixtures = {k.removeprefix("mixture/"): Mixture(*v) for k, v in arrays.items() if k.startswith("mixture/")}
-        cells = Cells(plan.table, plan.statistics.bins)
-        covered = float(arrays.get("covered", np.array(1.0)))
-        return cls(cells, arrays["counts"], float(arrays["variance"]), covered, parties, mixtures)
+        covered, variance = float(arrays.get("covered", np.array(1.0))), float(arrays["variance"])
+        grid = grid_of(plan)
+        cells = grid.coarse if "layout" in arrays else Cells(plan.table, plan.statistics.bins, old=True)
+        fine = (grid, arrays["fine"]) if "fine" in arrays else None
+        return cls(cells, arrays["counts"], variance, covered, parties, mixtures, fine)
 
     def alike(self, plan: Plan, answer: Answer, counts: Array, event: CountNoise | None) -> tuple[Array, float]:
         """Later counts as if they were over the rows that these are over, and the variance of their noise.
@@ -67,7 +86,8 @@ class StatisticsInquiry(Inquiry):
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.cells = Cells(plan.table, plan.statistics.bins)
+        self.grid = grid_of(plan)
+        self.cells = self.grid.coarse
         self.event = statistics_event(plan, self.cells.queries)
         self.statistics: Statistics | None = None
 
@@ -80,13 +100,16 @@ class StatisticsInquiry(Inquiry):
         by_party = {}
         if isinstance(answers, dict):
             by_party = {party: self._checked(answer) for party, answer in answers.items()}
-            counts = sum(by_party.values(), np.zeros(self.cells.size, dtype=np.int64))
+            counts = sum(by_party.values(), np.zeros(self.grid.size, dtype=np.int64))
         else:
             counts = self._checked(answers)
         parties = len(answers) if isinstance(answers, dict) else answers.parties
         variance = summed_variance(self.plan, self.event, parties) if self.event else 0.0
         weights = [each.weight for each in (answers.values() if isinstance(answers, dict) else [answers])]
-        self.statistics = Statistics(self.cells, counts, variance, sum(weights), by_party)
+        found = Statistics.released(self.grid, counts, variance, sum(weights))
+        alone = (variance / max(len(by_party), 1)) ** 0.5
+        coarse = {party: self.grid.to_coarse(one, alone) for party, one in by_party.items()}
+        self.statistics = replace(found, by_party=coarse)
 
     def result(self) -> Statistics:
         if self.statistics is None:
@@ -103,13 +126,14 @@ class StatisticsInquiry(Inquiry):
         return [self.event or Unaccounted("exact counts of every column")]
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
-        counts = self.cells.count(data)
+        counts = self.grid.released(self.grid.count(data))
         if self.event is not None:
-            counts = counts + noise.child("counts").skellam(share_of(self.plan, self.event), self.cells.size)
+            counts = counts + noise.child("counts").skellam(share_of(self.plan, self.event), len(counts))
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
     def _checked(self, answer: Answer) -> Array:
+        """Consistent counts of the fine cells from what one answer, or the sum of all, says."""
         counts = answer.arrays.get("counts")
-        if counts is None or counts.shape != (self.cells.size,):
+        if counts is None or counts.shape != (self.grid.released_size,):
             raise ProtocolError("statistics of the wrong shape came back; the parties run another version")
-        return np.rint(counts).astype(np.int64)
+        return self.grid.consistent(np.rint(counts))

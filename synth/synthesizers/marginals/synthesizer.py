@@ -17,10 +17,10 @@ from synth.asked import Form, checked, only_for, require_names, whole_numbers
 from synth.constraints import determined
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
-from synth.encoding.cells import Cells
 from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
 from synth.errors import PlanError, ProtocolError
+from synth.grid import grid_of
 from synth.interface import Answer, Array, Arrays, Ask, Synthesizer
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
@@ -43,7 +43,7 @@ class Marginals(Synthesizer):
         if not isinstance(plan.synthesizer, MarginalsSettings):
             raise PlanError("the plan's synthesizer is not 'marginals'; build it from its own settings")
         self.plan, self.settings = plan, plan.synthesizer
-        self.cells = Cells(plan.table, plan.statistics.bins)
+        self.cells = grid_of(plan)
         related = determined(plan.constraints)
         self.names = [name for name in plan.table.released if name not in related]
         if len(self.names) < 2:
@@ -96,7 +96,7 @@ class Marginals(Synthesizer):
         if self.tree is None:
             raise ProtocolError("rows were asked for before the model was fitted; run the plan to its end first")
         statistics = self._statistics()
-        weights = cell_weights(self._bins(), statistics.counts, statistics.variance**0.5)
+        weights = cell_weights(self._bins(), statistics.finest[1], statistics.variance**0.5)
         drawing = Drawing(self.plan.table, self.plan.constraints, self.names, self._bins(), weights)
         return drawing.rows(self.tree, rows, np.random.default_rng(seed), where or {})
 
@@ -120,7 +120,7 @@ class Marginals(Synthesizer):
         prefix = "statistics/"
         parts = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
         self.statistics = Statistics.from_arrays(self.plan, parts)
-        self.bins = Bins(self.cells, state["bins"])
+        self.bins = Bins(self.statistics.finest[0], state["bins"])
         self.misfit = float(state["misfit"])
         numbers = range(sum(key.startswith("counts/") for key in state))
         self.measured = [(contingency.unpack_cliques(state[f"cliques/{n}"]), state[f"counts/{n}"]) for n in numbers]
