@@ -133,7 +133,8 @@ def _least_index(cost: Callable[[int], float], epsilon: float, start: int) -> in
             break
         if far > _LARGEST_NOISE:
             return far
-        near, over, factor = far, over_there, 2 * factor
+        factor = 2 * factor if math.isfinite(over) else factor
+        near, over = far, over_there
     costly, affordable = ((near, over), (far, over_there)) if upwards else ((far, over_there), (near, over))
     return _interpolate(excess, costly, affordable)
 

@@ -50,7 +50,7 @@ class ReleasedSearch(BayesBase):
 
     def __init__(self, plan: Plan, settings: BayesSettings) -> None:
         super().__init__(plan, settings, grid_of(plan))
-        self.pairs = schedule.candidate_pairs(self.names, plan.table.target, settings.pairs)
+        self.pairs = schedule.candidate_pairs(plan, self.names, settings.pairs, settings.first_share)
         self.tables = min(len(self.names) - 1, len(self.pairs))  # counted in the second ask: the first column is alone
         self.measured: list[tuple[list[Clique], Array]] = []
         self.variances: list[float] = []  # of the noise in those counts; 0 if they are exact

@@ -10,7 +10,7 @@ import numpy as np
 from synth.encoding.contingency import Clique
 from synth.synthesizers.marginals.estimates import Measurement, combined_columns, combined_tables
 from synth.synthesizers.marginals.fitting import Fit, Fitter, Zeros
-from synth.synthesizers.marginals.selection import select
+from synth.synthesizers.marginals.selection import ranked, select
 from synth.synthesizers.marginals.structure import junction_tree
 
 MEGABYTE = 2**20
@@ -35,6 +35,10 @@ class Evidence:
         """The cliques to model, worthiest first (after those that constraints need), within the size limit."""
         required = [zero.clique for zero in self.zeros]
         return select(self.columns, self.tables, target, model_size_mb * MEGABYTE, required)
+
+    def pairs_by_surprise(self) -> list[Clique]:
+        """All counted pairs, those first that noise explains least."""
+        return ranked(self.columns, {clique: table for clique, table in self.tables.items() if len(clique) == 2})
 
     def fit(self, cliques: Sequence[Clique], iterations: int) -> Fit:
         """The model over these cliques."""

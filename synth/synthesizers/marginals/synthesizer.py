@@ -48,7 +48,9 @@ class Marginals(Synthesizer):
         self.names = [name for name in plan.table.released if name not in related]
         if len(self.names) < 2:
             raise PlanError("'marginals' needs two columns that no relation determines; this schema has fewer")
-        self.pairs = schedule.candidate_pairs(self.names, plan.table.target, self.settings.pairs)
+        first = self.settings.first_share if self.settings.rounds else 1.0
+        self.pairs = schedule.candidate_pairs(plan, self.names, self.settings.pairs, first)
+        self.again = schedule.pairs_again(len(self.names), len(self.pairs), self.settings)
         self.asks = 1 if plan.privacy == "none" else self.settings.asks  # exact counts need no second look
         self.measured: list[tuple[list[Clique], Array]] = []
         self.variances: list[float] = []  # of the noise in those counts; 0 if they are exact
@@ -60,7 +62,7 @@ class Marginals(Synthesizer):
     @cached_property
     def noise(self) -> list[CountNoise] | None:
         """The noise of every ask; None without privacy."""
-        return schedule.planned_noise(self.plan, self.settings, self.cells.queries, len(self.pairs))
+        return schedule.planned_noise(self.plan, self.settings, len(self.names), len(self.pairs))
 
     # Aggregator
 
@@ -160,7 +162,7 @@ class Marginals(Synthesizer):
         (number,) = whole_numbers(ask, "training", "round")
         only_for(ask, party)
         require_names(ask.arrays, ("bins", "cliques"))
-        most = len(self.pairs) if number == 0 else self.settings.round_pairs
+        most = len(self.pairs) if number == 0 else self.again
         packed = ask.arrays["cliques"]
         if number >= self.asks or packed.ndim != 2 or not 0 < len(packed) <= most:
             raise ProtocolError("an ask names no round of the plan, or counts more than it says")
@@ -179,10 +181,11 @@ class Marginals(Synthesizer):
         return Evidence.of(histograms, tables, possible.zeros(self.plan.constraints, bins, self.names))
 
     def _again(self) -> list[Clique]:
-        """The pairs the model so far is made of, worthiest first; others fill what the plan has paid for."""
+        """The pairs the model so far is made of, worthiest first; the most surprising others fill what the plan has
+        paid for."""
         chosen = [clique for clique in self._selected() if clique in self.pairs]
-        rest = [clique for clique in self.pairs if clique not in chosen]
-        return (chosen + rest)[: self.settings.round_pairs]
+        rest = [clique for clique in self._evidence().pairs_by_surprise() if clique not in chosen]
+        return (chosen + rest)[: self.again]
 
     def _selected(self) -> list[Clique]:
         target = self.plan.table.target
