@@ -55,7 +55,8 @@ class Statistics:
 
     def to_arrays(self) -> Arrays:
         arrays = {"counts": self.counts, "variance": np.array(self.variance), "covered": np.array(self.covered)}
-        arrays |= {"layout": np.array(LAYOUT)} | ({"fine": self.fine[1]} if self.fine else {})
+        arrays |= {} if self.cells.old else {"layout": np.array(LAYOUT)}
+        arrays |= {"fine": self.fine[1]} if self.fine else {}
         arrays |= {f"party/{name}": counts for name, counts in self.by_party.items()}
         return arrays | {f"mixture/{k}": np.stack([m.weights, m.means, m.stds]) for k, m in self.mixtures.items()}
 

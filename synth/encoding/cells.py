@@ -34,7 +34,7 @@ class Cells:
         that were saved before the cut changed."""
         if bins < FEWEST_BINS and not even:
             raise PlanError(f"{bins} histogram bins are too few to describe a number; use {FEWEST_BINS} or more.")
-        self.schema = schema
+        self.schema, self.old = schema, old
         self.scales = {name: scale_of(column, name) for name, column in schema.numeric.items()}
         self._positions = {  # cell j of a numeric column holds its values number positions[j] … positions[j + 1] - 1
             name: even_cut(scale, bins) if even else coarse_cut(scale, bins, self.is_curved(name), old)

@@ -24,7 +24,7 @@ class FineCells(Cells):
 
     def __init__(self, coarse: Cells, most_groups: int | None) -> None:
         """No more than `most_groups` groups a column; None: nothing is counted twice, because nothing is noisy."""
-        self.schema, self.scales, self.coarse = coarse.schema, coarse.scales, coarse
+        self.schema, self.scales, self.old, self.coarse = coarse.schema, coarse.scales, coarse.old, coarse
         self._positions = {
             name: fine_cut(scale, coarse._positions[name], coarse.is_curved(name))
             for name, scale in self.scales.items()
