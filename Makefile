@@ -54,6 +54,8 @@ bench-party: setup  ## Ledger, worker and loading at one party
 	$(BIN)/python -m benchmarks.party
 bench-marginals: setup  ## Adult, credit default, obesity: quality of `marginals`
 	$(BIN)/python -m benchmarks.marginals
+bench-tables: setup  ## Heaped, long-tailed, small, weak and wide tables: quality of `marginals`
+	$(BIN)/python -m benchmarks.tables
 bench-bayes: setup  ## Adult, 3 parties: quality of `bayes`, private and as published
 	$(BIN)/python -m benchmarks.bayes
 
@@ -86,4 +88,4 @@ test-kind: setup  ## A real federation on kind, or on the cluster of KUBECONFIG 
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup postgresql chromium report-shots demo test check bench-ctgan bench-dpsgd bench-secure-sum bench-party bench-marginals bench-bayes bench-evaluate bench-peers crosscheck-metrics bench-cluster images test-kind clean
+.PHONY: help setup postgresql chromium report-shots demo test check bench-ctgan bench-dpsgd bench-secure-sum bench-party bench-marginals bench-tables bench-bayes bench-evaluate bench-peers crosscheck-metrics bench-cluster images test-kind clean
