@@ -48,13 +48,14 @@ def denoise_groups(counts: Floats, group: npt.NDArray[np.int64], widths: Floats,
     """The same for cells that were also counted in groups (numbered from 0, neighbours together, counts consistent).
     `widths` says how a group spreads over its cells where the counts do not say."""
     if total <= 0:
-        return widths / widths.sum()
+        even: Floats = widths / widths.sum()
+        return even
     heaps = _heaps(counts, group, widths, sigma)
     rest = counts - heaps
-    sums = np.bincount(group, weights=rest)
+    sums = np.bincount(group, weights=rest).astype(np.float64)
     left = max(total - float(heaps.sum()), 0.0)
     mass = denoise(sums, sigma, ordered=True, total=left) * left
-    found = np.zeros(len(counts))
+    found: Floats = np.zeros(len(counts))
     bounds = np.flatnonzero(np.diff(group, prepend=-1, append=group[-1] + 1))
     for number, (start, stop) in enumerate(pairwise(bounds)):
         if mass[number] > 0:
@@ -62,8 +63,9 @@ def denoise_groups(counts: Floats, group: npt.NDArray[np.int64], widths: Floats,
             found[start:stop] = mass[number] * inside
             if stop - start > 1 and mass[number] > SIGNIFICANT * sigma:
                 _spread(rest[start:stop], widths[start:stop], sigma, mass[number], found[start:stop])
-    found += heaps
-    return found / found.sum()
+    found = found + heaps
+    whole: Floats = found / found.sum()
+    return whole
 
 
 def _with_slopes(mass: Floats, sums: Floats, sigma: float) -> Floats:
