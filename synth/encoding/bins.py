@@ -99,7 +99,8 @@ def refine(cells: Cells, counts: Ints, sigma: float, limits: BinLimits, apart: d
             of_cell[part] = _merge_labels(mass, limits, groups)
         else:
             missing = int(cells.schema.numeric[name].missing)
-            found = _merge_stretches(mass[: len(mass) - missing], limits)
+            unit = cells.units(name)[: len(mass) - missing]
+            found = _merge_stretches(np.bincount(unit, weights=mass[: len(unit)]).astype(np.float64), limits)[unit]
             of_cell[part] = np.append(found, [found.max() + 1] * missing)
     return Bins(cells, of_cell)
 

@@ -85,6 +85,11 @@ class Cells:
         rows = self._rows(by_name)
         return {name: self._probabilities(name, counts, sigma, rows) for name, counts in by_name.items()}
 
+    def units(self, name: str) -> Ints:
+        """The unit of each of a column's cells, numbered upwards: cells that a bin holds all or none of."""
+        part = self.slices[name]
+        return np.arange(part.stop - part.start, dtype=np.int64)
+
     def variances(self, name: str, of: Ints, variance: float) -> Floats:
         """The variance of a column's counts, added up by `of` (a bin for every cell), if one has `variance`."""
         return variance * np.bincount(of).astype(np.float64)

@@ -67,6 +67,11 @@ class FineCells(Cells):
             found[self.coarse.slices[name]] = np.bincount(of, weights=cells)
         return np.rint(found).astype(np.int64)
 
+    def units(self, name: str) -> Ints:
+        """Groups. A bin that ends within one is as noisy as the sum of its cells there: on Adult the bins of the final
+        weight had a standard deviation of 230 to 245 instead of 92 to 97 with undivided cells."""
+        return self.groups[name] if name in self.groups else super().units(name)
+
     def variances(self, name: str, of: Ints, variance: float) -> Floats:
         """j of a group's k cells have j (1 - j / (k + 1)) times the variance of a count."""
         if name not in self.groups:

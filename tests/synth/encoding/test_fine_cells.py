@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synth.encoding.bins import BinLimits, refine
 from synth.encoding.cells import Cells
 from synth.encoding.fine_cells import FineCells
 from synth.encoding.records import Records
@@ -100,3 +101,16 @@ def test_round_numbers_have_a_cell_each_and_times_are_cut_at_days() -> None:
 
 def test_without_privacy_nothing_is_counted_twice() -> None:
     assert grid(Integer(min=0, max=100_000), groups=None).groups == {}
+
+
+def test_no_bin_ends_within_a_group() -> None:
+    """There its count would have the noise of many cells: these bins had 4 σ in the mean, and have 2."""
+    cells = grid(Integer(min=0, max=100_000))
+    values = np.clip(np.random.default_rng(0).lognormal(8, 1, ROWS).round(), 0, 100_000)
+    released = cells.released(cells.count(Records({"x": values, "y": np.zeros(ROWS, dtype=np.int64)})))
+    counts = cells.consistent(released + np.rint(np.random.default_rng(1).normal(0, SIGMA, len(released))))
+    bins = refine(cells, counts, SIGMA, BinLimits(20, 20, 500.0, 100.0))
+    of, group = bins.of("x"), cells.groups["x"]
+    assert len(set(zip(of, group, strict=True))) == group[-1] + 1
+    assert bins.size("x") > 10
+    assert np.median(cells.variances("x", of, 1.0)) < 9
