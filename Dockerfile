@@ -2,9 +2,9 @@
 # they share everything large. Nothing that installs or compiles is left in it, not even in a lower layer: the last
 # stage starts from nothing and takes finished folders.
 #
-#   docker build -t fedsynth/base:0.1.0 .                                    the CPU build of torch, from pip's own index
-#   docker build --build-arg TORCH_INDEX=URL -t fedsynth/base:0.1.0 .        … from another index, e.g. PyTorch's CPU one
-#   docker build --build-arg TORCH_INDEX=URL -t fedsynth/base:0.1.0-cuda .   … or its CUDA one
+#   docker build -t fedsynth/base:0.2.0 .                                    the CPU build of torch, from pip's own index
+#   docker build --build-arg TORCH_INDEX=URL -t fedsynth/base:0.2.0 .        … from another index, e.g. PyTorch's CPU one
+#   docker build --build-arg TORCH_INDEX=URL -t fedsynth/base:0.2.0-cuda .   … or its CUDA one
 ARG PYTHON=python:3.11-slim
 
 FROM ${PYTHON} AS build
@@ -57,7 +57,7 @@ ENV PATH=/opt/fedsynth/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 HOME=/tmp P
     FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION=1
 USER 10001:10001
 WORKDIR /tmp
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 LABEL org.opencontainers.image.title="fedsynth" \
       org.opencontainers.image.description="Synthetic tables made together by institutions that may not pool their rows" \
       org.opencontainers.image.version="${VERSION}" \

@@ -45,7 +45,7 @@ check: setup  ## Style, types and layers
 	$(BIN)/lint-imports
 
 # Every benchmark is one module of benchmarks/, and its last words are the figures: `make bench-ctgan` and so on.
-bench-%: setup  ## One benchmark: adversary ctgan dpsgd secure-sum party marginals bayes evaluate peers (hours)
+bench-%: setup  ## One benchmark: adversary ctgan dpsgd secure-sum party marginals tables bayes evaluate peers (hours)
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-cluster: setup  ## What a federation in a cluster costs beside the computing (images as for test-kind)
@@ -55,7 +55,7 @@ bench-cluster: setup  ## What a federation in a cluster costs beside the computi
 crosscheck-metrics: setup  ## Our metrics beside sdmetrics and anonymeter, each in its own environment
 	$(BIN)/python -m benchmarks.crosscheck
 
-TAG ?= 0.1.0
+TAG ?= 0.2.0
 TORCH_INDEX ?=
 images:  ## Build the container images
 	docker build -t fedsynth/base:$(TAG) --build-arg VERSION=$(TAG) --build-arg TORCH_INDEX=$(TORCH_INDEX) .

@@ -14,9 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.adversary.mutations import MUTATIONS, caught
-
 from tests.adversary.game import Violations, play
+from tests.adversary.mutations import MUTATIONS, caught
 
 GAME_STEPS = 250
 MEMORY = Path("/dev/shm")  # a ledger waits for the disk at every entry; here it need not

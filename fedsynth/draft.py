@@ -11,6 +11,10 @@ An identifier is never synthesized and never compared, so a column is drafted as
   (row numbers), or if all have the same eight or more digits (record numbers); an income is neither;
 - text of more than 64 different values is a key or free text.
 
+Whole numbers are labels where they are few and many rows share them (classes, codes of sex or ward), the target's above
+all. 'NA' is an empty cell among numbers and a label among codes of its kind (continents, countries); elsewhere it is
+taken for empty, and the column's description says so.
+
 Bounds are those of the numbers that a schema can hold; infinite and longer ones are told when the table is read.
 """
 
@@ -28,6 +32,9 @@ from synth.errors import InputError
 
 MOST_CATEGORIES = 64
 FEW_VALUES = 2  # so few numbers or dates are labels
+FEW_CODES, FEW_CLASSES = 8, 20  # whole numbers that are labels if rows share them: of any column, of the target
+ROWS_PER_CODE = 20  # on average, for whole numbers to be labels
+EMPTY = ["", "NA", "NaN", "null"]
 LARGEST = 9e15  # the last number of one significant digit that a float64 still tells from its neighbours
 MOST_DECIMALS = 12  # that a schema allows
 KEY_DIGITS = 8  # whole numbers of at least so many digits, all as long, are record numbers
@@ -36,8 +43,16 @@ REPEATS_BY_CHANCE = 10  # so many repeats expected, and none seen: somebody saw 
 
 def draft_schema(table: pd.DataFrame, target: str | None) -> dict[str, Any]:
     """Schema content for `table`, whose cells are text."""
-    columns = {str(name): _draft_column(str(name), table[name]) for name in table.columns}
-    content: dict[str, Any] = {"columns": columns}
+    text = {str(name): table[name].astype("string").str.strip() for name in table.columns}
+    codes = [name for name, cells in text.items() if _na_is_a_code(cells)]
+    empty = EMPTY
+    if codes and not any((cells == "NA").any() for name, cells in text.items() if name not in codes):
+        empty = [spelling for spelling in EMPTY if spelling != "NA"]
+    content: dict[str, Any] = {
+        "columns": {name: _draft_column(name, cells, empty, name == target) for name, cells in text.items()}
+    }
+    if empty != EMPTY:
+        content["missing_values"] = empty
     if target is not None:
         content["target"] = target
     return content
@@ -48,16 +63,25 @@ def left_out(content: dict[str, Any]) -> list[str]:
     return [name for name, column in content["columns"].items() if column["kind"] == "identifier"]
 
 
-def _draft_column(name: str, cells: pd.Series) -> dict[str, Any]:
-    text = cells.astype("string").str.strip()
-    empty = text.isna() | text.isin(["", "NA", "NaN", "null"])
-    column = _draft_kind(name, text[~empty])
+def _draft_column(name: str, text: pd.Series, spellings: list[str], is_target: bool) -> dict[str, Any]:
+    empty = text.isna() | text.isin(spellings)
+    column = _draft_kind(name, text[~empty], FEW_CLASSES if is_target else FEW_CODES)
+    if column["kind"] == "categorical" and (text[empty] == "NA").any():
+        column["description"] = (
+            "'NA' is taken for an empty cell. Is it a label? Then list it here, and not in missing_values."
+        )
     return column | ({"missing": True} if empty.any() else {})
 
 
-def _draft_kind(name: str, values: pd.Series) -> dict[str, Any]:
+def _na_is_a_code(text: pd.Series) -> bool:
+    """Whether 'NA' stands among labels of two capital letters: North America, Namibia."""
+    labels = text[~text.isna() & ~text.isin(EMPTY)]
+    return bool((text == "NA").any() and len(labels) and labels.str.fullmatch("[A-Z]{2}").all())
+
+
+def _draft_kind(name: str, values: pd.Series, few: int) -> dict[str, Any]:
     distinct = sorted(values.unique().tolist())
-    if len(distinct) > FEW_VALUES:
+    if len(distinct) > FEW_VALUES and not _are_codes(values, len(distinct), few):
         numbers = pd.Series(pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
         if numbers.notna().all():
             return _draft_number(name, values, numbers)
@@ -85,6 +109,12 @@ def _draft_number(name: str, values: pd.Series, numbers: pd.Series) -> dict[str,
         )
     room = math.floor(math.log10(EXACT / max(abs(low), abs(high))))
     return {"kind": "continuous", "min": low, "max": high, "decimals": min(_decimals(values), MOST_DECIMALS, room)}
+
+
+def _are_codes(values: pd.Series, distinct: int, few: int) -> bool:
+    """Whole numbers, written without a point, so few and so often the same that they are labels."""
+    shared = distinct <= few and len(values) >= ROWS_PER_CODE * distinct
+    return bool(shared and values.str.fullmatch(r"-?\d{1,9}").all())
 
 
 def _are_keys(whole: pd.Series) -> bool:

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from typing import Literal
 
-from synth.assessment.schedule import PARTS, queries
+from synth.assessment import schedule
+from synth.assessment.schedule import PARTS
+from synth.grid import twice_counted
 from synth.plan import Plan
 from synth.privacy.calibration import variance_for_share
 from synth.privacy.events import CountNoise
 
 
 def statistics_event(plan: Plan, columns: int) -> CountNoise | None:
-    """The one histogram release over so many columns; None without privacy."""
+    """The histogram release over so many columns, some of them counted twice; None without privacy."""
     if plan.privacy == "none":
         return None
-    privacy = plan.privacy
-    variance = variance_for_share(privacy.epsilon, privacy.delta, privacy.statistics_share, columns)
-    return CountNoise(columns, variance, trust=_trust(plan))
+    privacy, queries = plan.privacy, columns + twice_counted(plan)
+    variance = variance_for_share(privacy.epsilon, privacy.delta, privacy.statistics_share, queries)
+    return CountNoise(queries, variance, trust=_trust(plan))
 
 
 def assessment_events(plan: Plan) -> dict[str, CountNoise]:
@@ -29,7 +31,7 @@ def assessment_events(plan: Plan) -> dict[str, CountNoise]:
         return {}
     epsilon, delta, trust = plan.privacy.epsilon, plan.privacy.delta, _trust(plan)
     found = {}
-    for part, count in queries(plan).items():
+    for part, count in schedule.queries(plan).items():
         variance = variance_for_share(epsilon, delta, plan.assessment.share * PARTS[part], count)
         found[part] = CountNoise(count, variance, trust=trust)
     return found

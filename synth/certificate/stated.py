@@ -21,6 +21,7 @@ from synth.programme import costs
 if TYPE_CHECKING:
     from synth.certificate.certificate import Statement
 
+PRICED_OTHERWISE = frozenset({"0.1.0"})  # versions that counted each column once, and other pairs, for the same plan
 TOLERANCE = 1e-6  # relative, between two computations of the same figure on two machines
 
 
@@ -40,8 +41,16 @@ def empty(statements: Iterable[Statement]) -> str | None:
     return None if any(each.events for each in statements) else "nobody signed for anything: nothing was released"
 
 
-def cost_flaw(statements: Iterable[Statement], plan: Plan) -> str | None:
-    """Where a party signed for other events than its asks cost by the plan; None: nowhere."""
+def priced_otherwise(statements: Sequence[Statement]) -> bool:
+    """Whether all parties ran a version for which the same plan cost something else. One that says so alone is not
+    believed: versions that count other things cannot have been added up."""
+    return bool(statements) and all(each.code_version in PRICED_OTHERWISE for each in statements)
+
+
+def cost_flaw(statements: Sequence[Statement], plan: Plan) -> str | None:
+    """Where a party signed for other asks than the plan has, or for other events than they cost; None: nowhere. Events
+    of a version that priced otherwise are not looked at."""
+    comparable = not priced_otherwise(statements)
     for each in statements:
         planned = costs(plan, each.party)
         if any(not 0 <= first <= last < len(planned) for first, last in each.asks):
@@ -50,7 +59,7 @@ def cost_flaw(statements: Iterable[Statement], plan: Plan) -> str | None:
         if spans_of(set(numbers)) != list(each.asks):
             return f"'{each.party}' signed for an ask twice, or for its asks out of order"
         owed = [event for number in numbers for event in planned[number]]
-        if not same_cost(map(from_dict, each.events), owed):
+        if comparable and not same_cost(map(from_dict, each.events), owed):
             return (
                 f"'{each.party}' signed for other events than its asks cost by the plan "
                 f"(it ran version {each.code_version})"

@@ -185,10 +185,14 @@ def _cost(statements: list[Statement], plan: Plan | None) -> Finding:
     what = "cost"
     if plan is None:
         return Finding(what, None, "no plan was given (--plan): what the asks should have cost cannot be computed")
+    concerned = [each for each in statements if _takes_part(plan, each.party)]
     try:
-        wrong = stated.cost_flaw([each for each in statements if _takes_part(plan, each.party)], plan)
+        wrong = stated.cost_flaw(concerned, plan)
     except PrivacyError as error:
         return Finding(what, False, f"an event cannot be read: {error}")
+    if wrong is None and stated.priced_otherwise(concerned):
+        ran = f"the parties ran version {concerned[0].code_version}, for which this plan cost something else"
+        return Finding(what, None, f"{ran}: verify with that version. ε was composed from what they signed")
     return Finding(what, wrong is None, wrong or "every party signed for exactly what the asks it answered cost")
 
 
@@ -236,6 +240,8 @@ def _otherwise(certificate: Certificate, statements: list[Statement], plan: Plan
     spans, absent = certificate.participation, certificate.absent
     if wrong := participation.against_plan(spans, absent, [statement.party for statement in statements], plan):
         return wrong
+    if stated.priced_otherwise(statements):
+        return None
     planned = costs(plan, plan.parties[0].name)  # the noise of counts is the same at every party
     for each in absent:
         if not stated.same_cost(map(from_dict, each.at_most), chain.from_iterable(costs(plan, each.party))):

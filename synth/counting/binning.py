@@ -24,8 +24,8 @@ def bins_worth_counting(
     precision = sum(1 / summed_variance(plan, event) for event in noise)
     sigma = precision**-0.5 if precision else 0.0  # of a count in a table, all asks together
     limits = BinLimits(most_bins, most_labels, BIN_SIGMAS * sigma, LABEL_SIGMAS * sigma)
-    cells = statistics.cells
+    cells, counts = statistics.finest
     apart = possible.labels_apart(plan.constraints, cells)
     if (target := plan.table.target) in plan.table.discrete:
-        apart[target] = np.arange(len(cells.split(statistics.counts)[target]))
-    return refine(cells, statistics.counts, statistics.variance**0.5, limits, apart)
+        apart[target] = np.arange(len(cells.split(counts)[target]))
+    return refine(cells, counts, statistics.variance**0.5, limits, apart)

@@ -38,9 +38,10 @@ def measured(clique: Clique, counts: Floats, variance: float) -> Measurement:
 def measured_columns(statistics: Statistics, bins: Bins, names: Sequence[str]) -> list[Measurement]:
     """What the released histogram says about the bins of the named columns."""
     found = []
-    counts = statistics.cells.split(statistics.counts)
+    cells, fine = statistics.finest
+    counts = cells.split(fine)
     for number, name in enumerate(names):
-        variance = (statistics.variance or EXACT) * bins.fold(name, np.ones(len(counts[name])))
+        variance = cells.variances(name, bins.of(name), statistics.variance or EXACT)
         found.append(Measurement((number,), bins.fold(name, counts[name]), variance))
     return found
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from synth.counting.estimates import Measurement, combined_columns, combined_tables
 from synth.counting.fitting import Fit, Fitter, Zeros
-from synth.counting.selection import select
+from synth.counting.selection import ranked, select
 from synth.counting.structure import junction_tree
 from synth.encoding.contingency import Clique
 
@@ -35,6 +35,10 @@ class Evidence:
         """The cliques to model, worthiest first (after those that constraints need), within the size limit."""
         required = [zero.clique for zero in self.zeros]
         return select(self.columns, self.tables, target, model_size_mb * MEGABYTE, required)
+
+    def pairs_by_surprise(self) -> list[Clique]:
+        """All counted pairs, those first that noise explains least."""
+        return ranked(self.columns, {clique: table for clique, table in self.tables.items() if len(clique) == 2})
 
     def fit(self, cliques: Sequence[Clique], iterations: int) -> Fit:
         """The model over these cliques."""

@@ -6,7 +6,11 @@ were chosen.
 
 from __future__ import annotations
 
+import sys
 from itertools import combinations
+from math import sqrt
+
+from dp_accounting.gaussian_mechanism import get_sigma_gaussian
 
 from synth.budget import set_aside, synthesis_share
 from synth.encoding.contingency import Clique
@@ -14,12 +18,37 @@ from synth.plan import Plan
 from synth.privacy.calibration import calibrate_count_variance, variance_for_share
 from synth.privacy.events import CountNoise
 
+MANY = 4  # the target's pairs are many if this many times as many were more than the plan counts
+ROWS_PER_SIGMA = 100.0  # a table's rows should be so many times the noise of one count
 
-def candidate_pairs(columns: list[str], target: str | None, most: int) -> list[Clique]:
-    """All pairs of columns; in a wide table the target's and those closest in the schema, which are most often kin."""
+
+def candidate_pairs(plan: Plan, columns: list[str], most: int, first_share: float) -> list[Clique]:
+    """All pairs of columns; in a wide table the target's and those closest in the schema, which are most often kin.
+
+    Every pair more is noise in all the others. So where rows are few, only as many pairs as they bear are counted, the
+    target's first; and where the target's pairs alone are many, no others."""
+    target = plan.table.target
     aim = columns.index(target) if target in columns else -1
     pairs = sorted(combinations(range(len(columns)), 2), key=lambda pair: (aim not in pair, pair[1] - pair[0], pair))
+    aimed = 0 if aim < 0 else len(columns) - 1
+    if aimed:
+        most = aimed if aimed * MANY > most else min(most, max(aimed, _borne_pairs(plan, first_share)))
     return sorted(pairs[:most])
+
+
+def pairs_again(columns: int, pairs: int, most: int, again: int) -> int:
+    """How many of so many pairs a further round counts: `again`, but all where they are only the target's, and many
+    beside the `most` that the plan counts at first."""
+    return pairs if (columns - 1) * MANY > most else min(again, pairs)
+
+
+def _borne_pairs(plan: Plan, share: float) -> int:
+    """So many tables, counted with this share of the synthesizer's ρ, have little enough noise for the plan's rows."""
+    if plan.privacy == "none":
+        return sys.maxsize
+    spent = synthesis_share(plan) * share * plan.noisy_parties / len(plan.parties)
+    sigma = get_sigma_gaussian(plan.privacy.epsilon, plan.privacy.delta) / sqrt(spent)  # of the counts of one table
+    return int((plan.rows / (ROWS_PER_SIGMA * sigma)) ** 2)
 
 
 def divided_noise(plan: Plan, columns: int, queries: list[int], shares: list[float]) -> list[CountNoise] | None:

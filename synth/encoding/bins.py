@@ -18,6 +18,7 @@ from synth.encoding.records import Records, Values
 from synth.encoding.scales import Floats
 from synth.errors import ProtocolError
 
+FEW, CHANCE = 64, 3.0  # cells of a bin whose roughness is believed at once; standard deviations that more must show
 FAINTEST = 0.02  # of the mean label in its bin: a declared label stays possible however small its noisy count
 
 
@@ -90,7 +91,7 @@ def refine(cells: Cells, counts: Ints, sigma: float, limits: BinLimits, apart: d
     labels of different groups never share a bin."""
     of_cell = np.zeros(cells.size, dtype=np.int64)
     shares = cells.probabilities(counts, sigma)
-    rows = max(float(counts.sum()) / cells.queries, 1.0)
+    rows = max(float(counts.sum()) / len(cells.slices), 1.0)
     for name, part in cells.slices.items():
         mass = shares[name] * rows
         if name not in cells.scales:
@@ -98,7 +99,8 @@ def refine(cells: Cells, counts: Ints, sigma: float, limits: BinLimits, apart: d
             of_cell[part] = _merge_labels(mass, limits, groups)
         else:
             missing = int(cells.schema.numeric[name].missing)
-            found = _merge_stretches(mass[: len(mass) - missing], limits)
+            unit = cells.units(name)[: len(mass) - missing]
+            found = _merge_stretches(np.bincount(unit, weights=mass[: len(unit)]).astype(np.float64), limits)[unit]
             of_cell[part] = np.append(found, [found.max() + 1] * missing)
     return Bins(cells, of_cell)
 
@@ -115,8 +117,10 @@ def cell_weights(bins: Bins, counts: Ints, sigma: float) -> Floats:
         of = bins.of(name)
         heights = np.maximum(bins.fold(name, noisy), 0.0) / np.bincount(of)
         prior = shares[name] * max(noisy.sum(), 0.0) if name in cells.scales else heights[of]
-        surprise = bins.fold(name, (noisy - prior) ** 2) / np.bincount(of)
-        trust = np.where(surprise > sigma**2, 1 - sigma**2 / np.maximum(surprise, 1e-12), 0.0)
+        width = np.bincount(of)
+        surprise = bins.fold(name, (noisy - prior) ** 2) / width
+        by_chance = sigma**2 * (1 + CHANCE * np.sqrt(2 / width) * (width > FEW))
+        trust = np.where(surprise > by_chance, 1 - sigma**2 / np.maximum(surprise, 1e-12), 0.0)
         found = np.maximum(prior + trust[of] * (noisy - prior), 0.0)
         if name not in cells.scales and sigma > 0:
             found = np.maximum(found, FAINTEST * heights[of])

@@ -1,22 +1,25 @@
 """The first question of every run: one noisy histogram per column, from which everything else is fitted.
 
 Published protocols send category lists, mixture parameters and conditional vectors, each exact and each a leak. Here
-every party counts its rows over the *declared* cells of every column, adds integer noise, and only the sum is opened.
+every party counts its rows over the *declared* cells of every column, and over groups of them, adds integer noise, and
+only the sum is opened.
 Mixtures, condition frequencies and quantiles are then functions of that one release: post-processing, free of charge.
 With privacy "none" the same counts are released exactly, and the certificate says that nothing is promised.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from synth.budget import statistics_event
 from synth.encoding.cells import Cells
+from synth.encoding.fine_cells import FineCells
 from synth.encoding.mixtures import Mixture
 from synth.encoding.records import Records
 from synth.errors import ProtocolError
+from synth.grid import grid_of
 from synth.interface import Answer, Array, Arrays, Ask, Inquiry, Sum
 from synth.messages.asked import exactly, whole_numbers
 from synth.plan import Plan
@@ -24,6 +27,7 @@ from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
 from synth.privacy.shares import share_of, summed_variance
 
+LAYOUT = 2  # of the cells: models saved before there were fine ones do not say
 SAME_ROWS = 1e-4  # relative; the summed weights are rounded a little
 
 
@@ -37,9 +41,23 @@ class Statistics:
     covered: float = 1.0  # share of the declared rows that is in the counts; less if a party was lost
     by_party: dict[str, Array] = field(default_factory=dict)  # only where each party's counts are private alone
     mixtures: dict[str, Mixture] = field(default_factory=dict)  # only where the parties averaged mixtures
+    fine: tuple[Cells, Array] | None = None  # finer cells and their counts, where they were released
+
+    @property
+    def finest(self) -> tuple[Cells, Array]:
+        """The finest cells that were counted, and their counts."""
+        return self.fine or (self.cells, self.counts)
+
+    @classmethod
+    def released(cls, grid: FineCells, counts: Array, variance: float, covered: float) -> Statistics:
+        """From consistent counts of the fine cells."""
+        coarse = grid.to_coarse(counts, variance**0.5)
+        return cls(grid.coarse, coarse, variance, covered, fine=(grid, counts))
 
     def to_arrays(self) -> Arrays:
         arrays = {"counts": self.counts, "variance": np.array(self.variance), "covered": np.array(self.covered)}
+        arrays |= {} if self.cells.old else {"layout": np.array(LAYOUT)}
+        arrays |= {"fine": self.fine[1]} if self.fine else {}
         arrays |= {f"party/{name}": counts for name, counts in self.by_party.items()}
         return arrays | {f"mixture/{k}": np.stack([m.weights, m.means, m.stds]) for k, m in self.mixtures.items()}
 
@@ -47,9 +65,11 @@ class Statistics:
     def from_arrays(cls, plan: Plan, arrays: Arrays) -> Statistics:
         parties = {k.removeprefix("party/"): v for k, v in arrays.items() if k.startswith("party/")}
         mixtures = {k.removeprefix("mixture/"): Mixture(*v) for k, v in arrays.items() if k.startswith("mixture/")}
-        cells = Cells(plan.table, plan.statistics.bins)
-        covered = float(arrays.get("covered", np.array(1.0)))
-        return cls(cells, arrays["counts"], float(arrays["variance"]), covered, parties, mixtures)
+        covered, variance = float(arrays.get("covered", np.array(1.0))), float(arrays["variance"])
+        grid = grid_of(plan)
+        cells = grid.coarse if "layout" in arrays else Cells(plan.table, plan.statistics.bins, old=True)
+        fine = (grid, arrays["fine"]) if "fine" in arrays else None
+        return cls(cells, arrays["counts"], variance, covered, parties, mixtures, fine)
 
     def over_the_same_rows(
         self, plan: Plan, total: Sum, counts: Array, event: CountNoise | None
@@ -72,7 +92,8 @@ class StatisticsInquiry(Inquiry):
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.cells = Cells(plan.table, plan.statistics.bins)
+        self.grid = grid_of(plan)
+        self.cells = self.grid.coarse
         self.event = statistics_event(plan, self.cells.queries)
         self.statistics: Statistics | None = None
 
@@ -82,9 +103,12 @@ class StatisticsInquiry(Inquiry):
         return Ask(options={"phase": self.phase}, combine="gather" if self.plan.family.gathers else "sum")
 
     def absorb(self, total: Sum) -> None:
-        by_party = {party: self._checked(answer) for party, answer in total.by_party.items()}
         variance = summed_variance(self.plan, self.event, len(total.parties)) if self.event else 0.0
-        self.statistics = Statistics(self.cells, self._checked(total), variance, total.weight, by_party)
+        alone = (variance / len(total.parties)) ** 0.5
+        by_party = {party: self._checked(answer) for party, answer in total.by_party.items()}
+        coarse = {party: self.grid.to_coarse(counts, alone) for party, counts in by_party.items()}
+        found = Statistics.released(self.grid, self._checked(total), variance, total.weight)
+        self.statistics = replace(found, by_party=coarse)
 
     def result(self) -> Statistics:
         if self.statistics is None:
@@ -106,13 +130,14 @@ class StatisticsInquiry(Inquiry):
         self.statistics = Statistics.from_arrays(self.plan, state) if "counts" in state else None
 
     def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
-        counts = self.cells.count(data)
+        counts = self.grid.released(self.grid.count(data))
         if self.event is not None:
-            counts = counts + noise.child("counts").skellam(share_of(self.plan, self.event), self.cells.size)
+            counts = counts + noise.child("counts").skellam(share_of(self.plan, self.event), len(counts))
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
     def _checked(self, found: Answer | Sum) -> Array:
+        """Consistent counts of the fine cells from what one answer, or the sum of all, says."""
         counts = found.arrays.get("counts")
-        if counts is None or counts.shape != (self.cells.size,):
+        if counts is None or counts.shape != (self.grid.released_size,):
             raise ProtocolError("statistics of the wrong shape came back; the parties run another version")
-        return np.rint(counts).astype(np.int64)
+        return self.grid.consistent(np.rint(counts))

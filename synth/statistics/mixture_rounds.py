@@ -76,7 +76,8 @@ class MixtureInquiry(StatisticsInquiry):
         seed = int(noise.child("k-means").uint64(1)[0]) % 2**32
         values = {name: data.columns[name].astype(np.float64) for name in self.numeric}
         arrays = {MODES + n: by_rank(fit_local(column, start.get(n), seed=seed)) for n, column in values.items()}
-        return Answer(arrays | {"counts": self.cells.count(data)}, weight=self.plan.share(party)), local
+        counts = self.grid.released(self.grid.count(data))
+        return Answer(arrays | {"counts": counts}, weight=self.plan.share(party)), local
 
     def _pooled(self, answers: Mapping[str, Answer]) -> dict[str, Mixture]:
         rows = [self.plan.party(party).rows for party in answers]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fed_node.guard import Refused, attempt
-from synth.encoding.cells import Cells
+from synth.grid import grid_of
 from synth.interface import Arrays, Ask, Scalar
 from synth.messages import wire
 from synth.messages.fields import as_array, as_arrays, blob, blobs
@@ -223,10 +223,10 @@ def ask_of(place: int, sequence: int, variant: int) -> Ask:
     plan = plans()[place]
     if sequence == 0:
         return Ask(options={"phase": "statistics"} | ({"round": variant} if variant else {}))
-    cells = Cells(plan.table, plan.statistics.bins)
-    counts = np.random.default_rng(variant).integers(50, 500, cells.size)
+    grid = grid_of(plan)
+    counts = np.random.default_rng(variant).integers(50, 500, grid.size)
     family = build(plan)
-    family.begin(Statistics(cells, counts, 1.0), seed=variant)
+    family.begin(Statistics.released(grid, counts, 1.0, 1.0), seed=variant)
     first = family.ask(0)
     assert first is not None
     arrays, number = dict(first.arrays), sequence - 1

@@ -75,7 +75,7 @@ def test_a_gpu_is_asked_for_by_values() -> None:
 def test_a_gpu_takes_the_image_with_cuda() -> None:
     values = str(VALUES / "smallest.yaml")
     done = run_helm("template", "demo", str(CHARTS["fed-node"]), "-f", values, "--set", "gpu.enabled=true")
-    assert "image: fedsynth/fed-node:0.1.0-cuda" in done.stdout
+    assert "image: fedsynth/fed-node:0.2.0-cuda" in done.stdout
 
 
 @pytest.mark.parametrize(

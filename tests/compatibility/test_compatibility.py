@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from fed_node.ledger.view import LedgerView
 from fedsynth.cli import app
 from fedsynth.documents import read_plan
+from synth import VERSION
 from synth.certificate.certificate import Certificate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,3 +58,8 @@ def test_ledgers_open_and_add_up_to_the_same(tmp_path: Path) -> None:
     assert [entry.kind for entry in ledger.history()].count("charge") == 4
     assert ledger.verify() == 7
     ledger.close()
+
+
+def test_the_packages_version_is_the_signed_one() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == VERSION

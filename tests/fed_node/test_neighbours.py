@@ -17,8 +17,8 @@ from aggregator.federate import federate
 from aggregator.sums.secure_sum import SecureSum
 from fed_node.party import Party
 from fed_node.source import read_records_from
-from synth.encoding.cells import Cells
 from synth.errors import FedsynthError
+from synth.grid import grid_of
 from synth.interface import Ask
 from synth.messages.wire import Envelope
 from synth.plan import Plan
@@ -150,7 +150,7 @@ def test_all_that_leaves_is_of_the_same_form_on_neighbouring_tables(tmp_path: Pa
 def test_only_the_cells_of_that_row_differ(tmp_path: Path) -> None:
     """The histogram release, with the noise of one seed: what is left is the row's own cells."""
     plan = PLANS["marginals, plain"]
-    cells, ask = Cells(plan.table, plan.statistics.bins), statistics_inquiry(plan).ask(0)
+    grid, ask = grid_of(plan), statistics_inquiry(plan).ask(0)
     assert ask is not None
     counted: dict[str, np.ndarray] = {}
     exact: dict[str, np.ndarray] = {}
@@ -160,12 +160,13 @@ def test_only_the_cells_of_that_row_differ(tmp_path: Path) -> None:
         world.ask_again([ask])
         reply = world.replies[-1][1]
         assert isinstance(reply, Envelope)
-        (counted[which],) = [array for array in reply.arrays.values() if array.shape == (cells.size,)]
-        exact[which] = cells.count(read_records_from(tmp_path / str(number) / VICTIM / "rows.csv", plan.table))
+        (counted[which],) = [array for array in reply.arrays.values() if array.shape == (grid.released_size,)]
+        rows = read_records_from(tmp_path / str(number) / VICTIM / "rows.csv", plan.table)
+        exact[which] = grid.released(grid.count(rows))
     for which in neighbours():
         np.testing.assert_array_equal(counted[which] - counted["D"], exact[which] - exact["D"])
         if which not in ("no rows", "one row"):
-            assert np.abs(exact[which] - exact["D"]).sum() in (0, cells.queries)
+            assert np.abs(exact[which] - exact["D"]).sum() in (0, grid.queries + len(grid.groups))
 
 
 def refusal_or_form(folder: Path, plan: Plan) -> Any:

@@ -105,3 +105,26 @@ def test_a_draft_that_cannot_be_written(tmp_path: Path) -> None:
     below = tmp_path / "rows.csv" / "schema.yaml"
     found = CliRunner().invoke(app, ["schema", "draft", str(tmp_path / "rows.csv"), "-o", str(below)])
     assert isinstance(found.exception, OutputError)
+
+
+def test_class_labels_written_as_whole_numbers_are_labels() -> None:
+    table = pd.DataFrame({"grade": [str(n % 12) for n in range(600)], "ward": [str(1 + n % 5) for n in range(600)]})
+    table["age"] = [str(20 + n % 60) for n in range(600)]
+    drafts = {target: draft_schema(table, target)["columns"] for target in ("grade", "ward")}
+    assert drafts["grade"]["grade"]["kind"] == "categorical"
+    assert drafts["ward"]["grade"]["kind"] == "integer"  # twelve values, and nobody says that they are classes
+    assert [drafts["ward"][name]["kind"] for name in ("ward", "age")] == ["categorical", "integer"]
+
+
+def test_na_among_codes_is_a_label_and_elsewhere_an_empty_cell_that_is_told() -> None:
+    continents = pd.DataFrame({"continent": ["NA", "EU", "AS", ""] * 50, "age": ["1.5", "2.25", "3.5", ""] * 50})
+    content = draft_schema(continents, None)
+    assert content["columns"]["continent"]["categories"] == ["AS", "EU", "NA"]
+    assert content["columns"]["continent"]["missing"]
+    assert Codec(parse_schema(content)).problems(continents) == []
+    told = draft_schema(pd.DataFrame({"ward": ["surgery", "NA", "other", "x"] * 50}), None)["columns"]["ward"]
+    assert told["categories"] == ["other", "surgery", "x"]
+    assert "'NA'" in told["description"]
+    numbers = draft_schema(continents.assign(age=["1.5", "NA", "3.5", ""] * 50), None)
+    assert "missing_values" not in numbers
+    assert "'NA'" in numbers["columns"]["continent"]["description"]

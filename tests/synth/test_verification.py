@@ -12,6 +12,7 @@ from aggregator.checkpoint import Position
 from aggregator.publish import certify, signed
 from crypto.keys import IdentityKey
 from fedsynth.commands.verify import is_signed
+from synth import VERSION
 from synth.certificate.certificate import Certificate, Signature, SignedStatement, Statement
 from synth.certificate.participation import Participation, Span, joined
 from synth.certificate.promise import promise
@@ -38,7 +39,7 @@ def statement(party: str, plan: Plan, events: list[Event] | None = None, **chang
         "run": "run-1",
         "plan_digest": plan.digest(),
         "schema_digest": plan.table.digest(),
-        "code_version": "0.1.0",
+        "code_version": VERSION,
         "events": as_records(whole_cost(plan, party) if events is None else events),
         "asks": whole(plan),
         "asked": "12" * 32,
@@ -156,6 +157,20 @@ def test_more_than_the_plan_allows_is_named() -> None:
     assert certificate.claim.epsilon is not None
     assert certificate.claim.epsilon > 3
     assert failures(certificate) == ["cost", "plan"]
+
+
+def test_prices_of_an_earlier_version_are_not_checked_unless_somebody_ran_this_one() -> None:
+    """A party alone that claims another version, to have paid less for its asks, is found out."""
+    events: list[Event] = [SampledGaussian(0.01, 2.0, 10)]
+    earlier = certificate_of(events=events, code_version="0.1.0")
+    assert failures(earlier) == []
+    found = {f.what: f.holds for f in check_certificate(earlier, Evidence(is_signed, plan=PLAN))}
+    assert found["cost"] is None
+    assert failures(certificate_of(events=events, code_version="0.1.0", asks=[(0, 10**6)])) != []
+    assert "cost" in failures(certificate_of(events=events, code_version="0.0.9"))
+    statements = [statement(name, PLAN) for name in ("party-2", "party-3")]
+    alone = statement("party-1", PLAN, events, code_version="0.1.0")
+    assert "cost" in failures(CERTIFICATE.model_copy(update={"statements": [alone, *statements]}))
 
 
 def test_seeded_noise_is_for_simulations() -> None:

@@ -37,6 +37,10 @@ class BayesBase(Synthesizer):
         self.bins: Bins | None = None
         self.network: Network | None = None
 
+    def counted_cells(self, statistics: Statistics) -> Cells:
+        """The cells that bins are made of; a model may have been saved with others than are counted today."""
+        return self.cells
+
     @abstractmethod
     def cell_weights(self) -> Floats:
         """How the rows of a bin spread over its cells, for all cells."""
@@ -63,7 +67,7 @@ class BayesBase(Synthesizer):
             return
         released = {key.removeprefix(RELEASED): value for key, value in state.items() if key.startswith(RELEASED)}
         self.statistics = Statistics.from_arrays(self.plan, released)
-        self.bins = Bins(self.cells, state["bins"])
+        self.bins = Bins(self.counted_cells(self.statistics), state["bins"])
         self.seed, self.absorbed = int(state["seed"]), int(state["absorbed"])
         if "network/columns" in state:
             parents = contingency.unpack_cliques(state["network/parents"])

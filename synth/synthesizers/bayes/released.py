@@ -27,6 +27,7 @@ from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
 from synth.encoding.scales import Floats
 from synth.errors import ProtocolError
+from synth.grid import grid_of
 from synth.interface import Answer, Array, Arrays, Ask, Sum
 from synth.messages.asked import Form, checked, require_names, whole_numbers
 from synth.plan import Plan
@@ -49,8 +50,8 @@ class ReleasedSearch(BayesBase):
     """`measured` grows by one entry an ask; `parents` are known after the first."""
 
     def __init__(self, plan: Plan, settings: BayesSettings) -> None:
-        super().__init__(plan, settings, Cells(plan.table, plan.statistics.bins))
-        self.pairs = candidate_pairs(self.names, plan.table.target, settings.pairs)
+        super().__init__(plan, settings, grid_of(plan))
+        self.pairs = candidate_pairs(plan, self.names, settings.pairs, settings.first_share)
         self.tables = min(len(self.names) - 1, len(self.pairs))  # counted in the second ask: the first column is alone
         self.measured: list[tuple[list[Clique], Array]] = []
         self.variances: list[float] = []  # of the noise in those counts; 0 if they are exact
@@ -93,7 +94,10 @@ class ReleasedSearch(BayesBase):
 
     def cell_weights(self) -> Floats:
         statistics = self.known_statistics()
-        return cell_weights(self.known_bins(), statistics.counts, statistics.variance**0.5)
+        return cell_weights(self.known_bins(), statistics.finest[1], statistics.variance**0.5)
+
+    def counted_cells(self, statistics: Statistics) -> Cells:
+        return statistics.finest[0]
 
     def state(self) -> Arrays:
         arrays = super().state()

@@ -20,14 +20,14 @@ from synth.counting.drawing import Drawing
 from synth.counting.estimates import Measurement, measured_columns, measured_tables
 from synth.counting.evidence import Evidence
 from synth.counting.party_side import asked_bins, tables_of, with_noise
-from synth.counting.schedule import candidate_pairs, divided_noise
+from synth.counting.schedule import candidate_pairs, divided_noise, pairs_again
 from synth.counting.tree import Tree
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
-from synth.encoding.cells import Cells
 from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
 from synth.errors import PlanError, ProtocolError
+from synth.grid import grid_of
 from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer
 from synth.messages.asked import Form, checked, require_names, whole_numbers
 from synth.plan import Plan
@@ -44,12 +44,14 @@ class Marginals(Synthesizer):
         if not isinstance(plan.synthesizer, MarginalsSettings):
             raise PlanError("the plan's synthesizer is not 'marginals'; build it from its own settings")
         self.plan, self.settings = plan, plan.synthesizer
-        self.cells = Cells(plan.table, plan.statistics.bins)
+        self.cells = grid_of(plan)
         related = determined(plan.constraints)
         self.names = [name for name in plan.table.released if name not in related]
         if len(self.names) < 2:
             raise PlanError("'marginals' needs two columns that no relation determines; this schema has fewer")
-        self.pairs = candidate_pairs(self.names, plan.table.target, self.settings.pairs)
+        first = self.settings.first_share if self.settings.rounds else 1.0
+        self.pairs = candidate_pairs(plan, self.names, self.settings.pairs, first)
+        self.again = pairs_again(len(self.names), len(self.pairs), self.settings.pairs, self.settings.round_pairs)
         self.asks = plan.family.asks
         self.measured: list[tuple[list[Clique], Array]] = []
         self.variances: list[float] = []  # of the noise in those counts; 0 if they are exact
@@ -62,8 +64,8 @@ class Marginals(Synthesizer):
     def noise(self) -> list[CountNoise] | None:
         """The noise of every ask; None without privacy. One release of q tables changes by one row in q cells, so its
         price depends on q only, never on bins or on which columns were chosen."""
-        settings, pairs = self.settings, len(self.pairs)
-        queries = [pairs] + [min(settings.round_pairs, pairs)] * settings.rounds
+        settings = self.settings
+        queries = [len(self.pairs)] + [self.again] * settings.rounds
         later = (1 - settings.first_share) / max(settings.rounds, 1)
         shares = [settings.first_share] + [later] * settings.rounds
         return divided_noise(self.plan, self.cells.queries, queries, shares)
@@ -102,7 +104,7 @@ class Marginals(Synthesizer):
         if self.tree is None:
             raise ProtocolError("rows were asked for before the model was fitted; run the plan to its end first")
         statistics = self._statistics()
-        weights = cell_weights(self._bins(), statistics.counts, statistics.variance**0.5)
+        weights = cell_weights(self._bins(), statistics.finest[1], statistics.variance**0.5)
         drawing = Drawing(self.plan.table, self.plan.constraints, self.names, self._bins(), weights)
         return drawing.rows(self.tree, rows, np.random.default_rng(seed), where or {})
 
@@ -126,7 +128,7 @@ class Marginals(Synthesizer):
         prefix = "statistics/"
         parts = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
         self.statistics = Statistics.from_arrays(self.plan, parts)
-        self.bins = Bins(self.cells, state["bins"])
+        self.bins = Bins(self.statistics.finest[0], state["bins"])
         self.misfit = float(state["misfit"])
         numbers = range(sum(key.startswith("counts/") for key in state))
         self.measured = [(contingency.unpack_cliques(state[f"cliques/{n}"]), state[f"counts/{n}"]) for n in numbers]
@@ -162,7 +164,7 @@ class Marginals(Synthesizer):
         require_names(ask.arrays, ("bins", "cliques"))
         if number >= self.asks:
             raise ProtocolError("an ask names no round of the plan; the aggregator runs another plan")
-        tables = len(self.pairs) if number == 0 else min(self.settings.round_pairs, len(self.pairs))
+        tables = len(self.pairs) if number == 0 else self.again
         cliques = contingency.unpack_cliques(checked(ask.arrays, "cliques", Form((tables, 2), np.int64)))
         if len(set(cliques)) != len(cliques) or not set(cliques) <= set(self.pairs):
             raise ProtocolError("an ask counts other columns than the plan says; the aggregator runs another")
@@ -178,10 +180,11 @@ class Marginals(Synthesizer):
         return Evidence.of(histograms, tables, possible.zeros(self.plan.constraints, bins, self.names))
 
     def _again(self) -> list[Clique]:
-        """The pairs the model so far is made of, worthiest first; others fill what the plan has paid for."""
+        """The pairs the model so far is made of, worthiest first; the most surprising others fill what the plan has
+        paid for."""
         chosen = [clique for clique in self._selected() if clique in self.pairs]
-        rest = [clique for clique in self.pairs if clique not in chosen]
-        return (chosen + rest)[: self.settings.round_pairs]
+        rest = [clique for clique in self._evidence().pairs_by_surprise() if clique not in chosen]
+        return (chosen + rest)[: self.again]
 
     def _selected(self) -> list[Clique]:
         target = self.plan.table.target

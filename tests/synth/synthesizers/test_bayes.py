@@ -33,8 +33,11 @@ BAYES: dict[str, Any] = {
 }
 
 
+DECLARED = 4000  # rows of a party, enough for all pairs to be counted
+
+
 def federation(rows: int = 1000, seed: int = 1, settings: dict[str, Any] | None = None, **other: Any) -> Inline:
-    plan = plan_of(BAYES | (settings or {}), **other)
+    plan = plan_of(BAYES | (settings or {}), rows=DECLARED, **other)
     codec = Codec(plan.table)
     return Inline(plan, {p.name: codec.encode(table(rows, n)) for n, p in enumerate(plan.parties)}, seed)
 

@@ -15,10 +15,10 @@ from synth.counting.party_side import asked_bins, tables_of, with_noise
 from synth.counting.schedule import divided_noise
 from synth.counting.tree import Tree
 from synth.encoding.bins import Bins, cell_weights
-from synth.encoding.cells import Cells
 from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
 from synth.errors import PlanError, ProtocolError
+from synth.grid import grid_of
 from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer
 from synth.messages.asked import require_names, whole_numbers
 from synth.plan import Plan
@@ -34,7 +34,7 @@ class Toy(Synthesizer):
         if not isinstance(plan.synthesizer, ToySettings) or plan.table.target is None:
             raise PlanError("the toy needs its own settings and a target")
         self.plan, self.settings = plan, plan.synthesizer
-        self.cells = Cells(plan.table, plan.statistics.bins)
+        self.cells = grid_of(plan)
         self.names = [name for name in plan.table.released if name not in determined(plan.constraints)]
         middle = self.names.index(plan.table.target)
         self.pairs: list[Clique] = [(min(n, middle), max(n, middle)) for n in range(len(self.names)) if n != middle]
@@ -53,7 +53,7 @@ class Toy(Synthesizer):
         self._fit(*self.statistics.over_the_same_rows(self.plan, total, counts, event))
 
     def sample(self, rows: int, seed: int, where: dict[str, str] | None = None) -> Records:
-        weights = cell_weights(self.bins, self.statistics.counts, self.statistics.variance**0.5)
+        weights = cell_weights(self.bins, self.statistics.finest[1], self.statistics.variance**0.5)
         drawing = Drawing(self.plan.table, self.plan.constraints, self.names, self.bins, weights)
         return drawing.rows(self.tree, rows, np.random.default_rng(seed), where or {})
 

@@ -1,0 +1,40 @@
+"""The grid of a plan's statistics, from the plan alone: fine cells, and groups of them as large as the noise asks for.
+
+A group's count has the same noise as a cell's, so groups should hold a few times as many rows as that noise hides: as
+many groups as there are coarse cells in a table of 30,000 rows, eight in one of 1,000 (all at ε = 1).
+"""
+
+from __future__ import annotations
+
+from math import log2, sqrt
+
+from dp_accounting.gaussian_mechanism import get_sigma_gaussian
+
+from synth.encoding.cells import FEWEST_BINS, Cells
+from synth.encoding.fine_cells import FineCells
+from synth.plan import Plan
+
+GROUP_SIGMAS = 2.0  # rows that a group should hold, in standard deviations of the noise of one count
+
+
+def grid_of(plan: Plan) -> FineCells:
+    """What the parties count first. Without privacy nothing is counted twice."""
+    coarse = Cells(plan.table, plan.statistics.bins)
+    return FineCells(coarse, None if plan.privacy == "none" else _groups(plan))
+
+
+def twice_counted(plan: Plan) -> int:
+    """Columns whose fine cells are also counted in groups: histograms beyond one a column."""
+    return len(grid_of(plan).groups)
+
+
+def _groups(plan: Plan) -> int:
+    """A half, a quarter, … of the coarse cells; in such steps, because two machines must find the same number."""
+    if plan.privacy == "none":
+        return plan.statistics.bins
+    share = plan.privacy.statistics_share * plan.noisy_parties / len(plan.parties)
+    sigma = get_sigma_gaussian(plan.privacy.epsilon, plan.privacy.delta) * sqrt(len(plan.table.released) / share)
+    wanted = max(plan.rows / (GROUP_SIGMAS * sigma), 1.0)
+    bins = plan.statistics.bins
+    halvings = max(0, -int(log2(wanted / bins) // 1))
+    return int(max(bins // 2**halvings, FEWEST_BINS))
