@@ -49,7 +49,7 @@ def test_runs_are_found_by_name_and_digest(tmp_path: Path) -> None:
     Reporter(PLAN, folder, "7")
     assert [run.path for run in all_runs(tmp_path)] == [folder.path]
     assert named(tmp_path, "folder").path == named(tmp_path, PLAN.digest()[:8]).path == folder.path
-    with pytest.raises(InputError, match="desk"):
+    with pytest.raises(InputError, match="folder"):
         named(tmp_path, "table")
 
 
@@ -61,7 +61,7 @@ def test_progress_is_told_to_people_and_to_prometheus(tmp_path: Path) -> None:
     reporter.round(3, 10, {"misfit": 0.5}, 1.25)
     assert folder.progress["round"] == 3
     assert folder.progress["state"] == "running"
-    labels = f'{{plan="desk",digest="{PLAN.digest()[:12]}"}}'
+    labels = f'{{plan="folder",digest="{PLAN.digest()[:12]}"}}'
     metrics = metrics_text([{"party": "north", "online": True}], [folder.progress])
     assert 'fedsynth_party_connected{party="north"} 1\n' in metrics
     assert f"fedsynth_run_epsilon{labels} 1.25\n" in metrics
