@@ -48,7 +48,7 @@ def main() -> None:
             for sentence in (*found.noise, *found.charges, *found.likeness):
                 print(f"game {arguments.seed + number - 1}: {sentence}")
             if number % 40 == 0:
-                print(f"{number * GAME_STEPS:,} moves in {time.monotonic() - began:.0f} s")
+                print(f"{number * GAME_STEPS:,} moves in {time.monotonic() - began:.0f} s", flush=True)
         noticed = dict(zip(MUTATIONS, pool.map(_mutation, MUTATIONS, chunksize=1), strict=True))
     for name, is_caught in noticed.items():
         print(f"{'caught' if is_caught else 'MISSED'}: {name}")
