@@ -2,23 +2,23 @@
 # they share everything large. Nothing that installs or compiles is left in it, not even in a lower layer: the last
 # stage starts from nothing and takes finished folders.
 #
-#   docker build -t fedsynth/base:0.2.0 .                                    the CPU build of torch, from pip's own index
-#   docker build --build-arg TORCH_INDEX=URL -t fedsynth/base:0.2.0 .        … from another index, e.g. PyTorch's CPU one
-#   docker build --build-arg TORCH_INDEX=URL -t fedsynth/base:0.2.0-cuda .   … or its CUDA one
-ARG PYTHON=python:3.11-slim
+#   docker build --build-arg TORCH_INDEX=https://download.pytorch.org/whl/cpu -t fedsynth/base:0.2.0 .    CPU
+#   docker build --build-arg LOCK=cuda -t fedsynth/base:0.2.0-cuda .                                      CUDA, from PyPI
+#
+# Every package is named by its hash (images/locks, made by `make lock`), so it does not matter which index or mirror it
+# comes from. The base is named by its digest. Files and byte code do not depend on when they are made.
+ARG PYTHON=python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
 
 FROM ${PYTHON} AS build
-ARG TORCH=torch==2.13.0
+ARG LOCK=cpu
 ARG TORCH_INDEX=
-# Drivers that SQL sources may name; a party that needs another adds it here.
-ARG DRIVERS="psycopg[binary]==3.3.8"
+ENV SOURCE_DATE_EPOCH=1767225600
 WORKDIR /source
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY images/locks locks
+# The locks hold the drivers that SQL sources may name; a party that needs another adds it to pyproject.toml and locks.
 RUN python -m venv --without-pip /opt/fedsynth && \
-    sed -n '/^dependencies = \[/,/^\]/s/^ *"\([^"]*\)".*/\1/p' pyproject.toml | grep -v '^torch==' > requirements.txt && \
-    pip --python /opt/fedsynth/bin/python install --no-cache-dir -c constraints.txt \
-        ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} "$TORCH" && \
-    pip --python /opt/fedsynth/bin/python install --no-cache-dir -c constraints.txt -r requirements.txt "$DRIVERS"
+    pip --python /opt/fedsynth/bin/python install --no-cache-dir --require-hashes --only-binary :all: --no-deps \
+        ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -r locks/$LOCK.txt
 # Out with headers, tests, installers, and what only an operator's machine needs: no pod speaks to the cluster's API.
 # torch needs one of its binaries.
 RUN rm -rf /opt/fedsynth/bin/uv /opt/fedsynth/bin/uvx && \
@@ -29,18 +29,22 @@ RUN rm -rf /opt/fedsynth/bin/uv /opt/fedsynth/bin/uvx && \
     find . -type d \( -name tests -o -name test \) -not -path './torch/*' -not -path './sympy/*' -prune -exec rm -rf {} +
 
 FROM build AS package
+COPY pyproject.toml README.md LICENSE ./
 COPY synth synth
 COPY crypto crypto
 COPY fed_node fed_node
 COPY aggregator aggregator
 COPY fedsynth fedsynth
 # Compiled here: the root file system is read-only at run time, so nothing could be cached there.
-RUN touch /stamp && \
-    pip --python /opt/fedsynth/bin/python install --no-cache-dir --no-deps . && \
+RUN python -m venv --without-pip /builder && \
+    pip --python /builder/bin/python install --no-cache-dir --require-hashes --only-binary :all: -r locks/build.txt && \
+    pip --python /builder/bin/python wheel --no-deps --no-build-isolation --no-index -w /wheels . && \
+    touch /stamp && \
+    pip --python /opt/fedsynth/bin/python install --no-cache-dir --no-deps --no-index /wheels/*.whl && \
     mkdir /package && cd /opt/fedsynth && find . -newer /stamp -type f | tar -cf - -T - | tar -xf - -C /package
 
 FROM ${PYTHON} AS root
-RUN rm -rf /opt/wheels /usr/local/bin/pip* /usr/local/lib/python3.11/site-packages/* /usr/local/lib/python3.11/ensurepip \
+RUN rm -rf /opt/* /usr/local/bin/pip* /usr/local/lib/python3.11/site-packages/* /usr/local/lib/python3.11/ensurepip \
         /usr/bin/pip* /usr/lib/python3/dist-packages/pip* /usr/lib/python3/dist-packages/setuptools* \
         /usr/lib/python3/dist-packages/wheel* /usr/lib/python3.11/ensurepip /usr/share/python-wheels \
         /usr/share/doc /usr/share/man /usr/share/locale /usr/share/info \

@@ -28,15 +28,26 @@ chromium:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  { $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends chromium; }
 
+# A real nginx for the tests of the edge; the image's own will do, else it is installed.
+nginx:
+	@command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || docker image inspect fedsynth/edge:dev >/dev/null 2>&1 || \
+	  { $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends nginx; }
+
 demo: setup  ## Three parties make a synthetic census table together (under 5 minutes)
 	$(BIN)/fedsynth simulate examples/adult.yaml --data examples/data/adult-train.csv.gz --partition iid \
 	  --test examples/data/adult-test.csv.gz --out runs/demo --seed 1 --overwrite
 
-test: setup postgresql chromium check  ## Everything a change must pass, without a cluster
+test: setup postgresql chromium nginx check  ## Everything a change must pass, without a cluster
 	$(BIN)/pytest -n 2 -m "not kind" tests tests/fedsynth/report_shots.py
 
 report-shots: setup chromium  ## report.html in a browser: light, dark, telephone, A4 (pictures in runs/report-shots)
 	$(BIN)/pytest tests/fedsynth/report_shots.py
+
+FUZZ_SECONDS ?= 600
+fuzz: setup postgresql  ## Damaged documents for ten minutes (FUZZ_SECONDS), nasty tables in engines; for every night
+	$(BIN)/python -m tests.fuzz.campaign --seconds $(FUZZ_SECONDS) --first $$(( $$(date +%j) * 1000000 ))
+	ENGINE_EXAMPLES=100 $(BIN)/pytest -q tests/fed_node/test_engines.py
+	HYPOTHESIS_PROFILE=searching $(BIN)/pytest -q -n 2 tests/crypto tests/fed_node tests/synth/encoding tests/synth/privacy
 
 check: setup  ## Style, types and layers
 	$(BIN)/ruff check .
@@ -45,7 +56,7 @@ check: setup  ## Style, types and layers
 	$(BIN)/lint-imports
 
 # Every benchmark is one module of benchmarks/, and its last words are the figures: `make bench-ctgan` and so on.
-bench-%: setup  ## One benchmark: adversary ctgan dpsgd secure-sum party marginals tables bayes evaluate peers (hours)
+bench-%: setup  ## One benchmark: adversary doors ctgan dpsgd secure-sum party forecast marginals tables large bayes evaluate peers (hours)
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-cluster: setup  ## What a federation in a cluster costs beside the computing (images as for test-kind)
@@ -55,13 +66,37 @@ bench-cluster: setup  ## What a federation in a cluster costs beside the computi
 crosscheck-metrics: setup  ## Our metrics beside sdmetrics and anonymeter, each in its own environment
 	$(BIN)/python -m benchmarks.crosscheck
 
+# The base image is the pinned one. Where no registry can be reached, one that somebody put here under its tag is taken,
+# and that is said: such images are for trying, not for release.
 TAG ?= 0.2.0
+VERSION ?= $(TAG)
+LOCK ?= cpu
 TORCH_INDEX ?=
+PINNED_BASE := $(shell sed -n 's/^ARG PYTHON=//p' Dockerfile)
+BASE_IMAGE ?= $(shell docker pull -q $(PINNED_BASE) >/dev/null 2>&1 && echo $(PINNED_BASE) || echo $(firstword $(subst @, ,$(PINNED_BASE))))
+BUILD = docker build $(BUILD_FLAGS)
 images:  ## Build the container images
-	docker build -t fedsynth/base:$(TAG) --build-arg VERSION=$(TAG) --build-arg TORCH_INDEX=$(TORCH_INDEX) .
-	docker build -t fedsynth/aggregator:$(TAG) --build-arg BASE=fedsynth/base:$(TAG) -f images/aggregator/Dockerfile .
-	docker build -t fedsynth/fed-node:$(TAG) --build-arg BASE=fedsynth/base:$(TAG) -f images/fed-node/Dockerfile .
-	docker build -t fedsynth/edge:$(TAG) -f images/edge/Dockerfile .
+	@base="$(BASE_IMAGE)"; [ "$$base" = "$(PINNED_BASE)" ] || echo "NOT FOR RELEASE: the base is $$base of this machine, not the pinned digest" && \
+	set -ex && \
+	$(BUILD) -t fedsynth/base:$(TAG) --build-arg PYTHON=$$base --build-arg VERSION=$(VERSION) --build-arg LOCK=$(LOCK) --build-arg TORCH_INDEX=$(TORCH_INDEX) . && \
+	$(BUILD) -t fedsynth/aggregator:$(TAG) --build-arg BASE=fedsynth/base:$(TAG) --build-arg VERSION=$(VERSION) -f images/aggregator/Dockerfile . && \
+	$(BUILD) -t fedsynth/fed-node:$(TAG) --build-arg BASE=fedsynth/base:$(TAG) --build-arg VERSION=$(VERSION) -f images/fed-node/Dockerfile . && \
+	$(BUILD) -t fedsynth/edge:$(TAG) --build-arg DEBIAN=$$base --build-arg VERSION=$(VERSION) -f images/edge/Dockerfile .
+
+images-twice:  ## Build every image twice from nothing and compare digests (an hour; needs a machine with docker)
+	$(MAKE) images TAG=first VERSION=0 BUILD_FLAGS=--no-cache
+	$(MAKE) images TAG=second VERSION=0 BUILD_FLAGS=--no-cache
+	for image in base aggregator fed-node edge; do $(PYTHON) images/normalise.py fedsynth/$$image:first fedsynth/$$image:second || exit 1; done
+
+TORCH_CPU ?= https://download.pytorch.org/whl/cpu/torch
+sbom:  ## What is in the images of TAG and in the Python tree: CycloneDX files in build/sbom
+	$(PYTHON) -m venv build/sbom-tools && build/sbom-tools/bin/pip install --quiet cyclonedx-bom==7.5.0
+	mkdir -p build/sbom
+	build/sbom-tools/bin/cyclonedx-py requirements --pyproject pyproject.toml --of JSON -o build/sbom/python.cdx.json images/locks/$(LOCK).txt
+	for image in aggregator fed-node edge; do $(PYTHON) images/sbom.py fedsynth/$$image:$(TAG) > build/sbom/$$image.cdx.json || exit 1; done
+
+lock: setup  ## Resolve what the images install, by hash (TORCH_CPU: a page or folder with PyTorch's CPU wheels)
+	$(PYTHON) images/lock.py $(BIN)/uv "$(TORCH_CPU)"
 
 # The images must be of the very tree that the tests run from: a plan's digest depends on the code. With KUBECONFIG the
 # cluster is somebody's, and its registry must have them: build, push, and give FEDSYNTH_TAG.
@@ -72,4 +107,4 @@ test-kind: setup  ## A real federation on kind, or on the cluster of KUBECONFIG 
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup postgresql chromium report-shots demo test check crosscheck-metrics bench-cluster images test-kind clean
+.PHONY: help nginx images-twice sbom lock setup postgresql chromium report-shots demo test fuzz check crosscheck-metrics bench-cluster images test-kind clean

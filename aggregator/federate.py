@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from aggregator.sums.secure_sum import SecureSum
+from synth.errors import ProtocolError
 from synth.interface import Ask, Inquiry, Sum
 
 
@@ -15,6 +16,17 @@ def federate(inquiry: Inquiry, sums: SecureSum, number: int, sequence: int) -> I
     """
     while (ask := inquiry.ask(number)) is not None:
         total = sums.total(ask, sequence)
-        inquiry.absorb(total)
+        _absorb(inquiry, total)
         yield ask, total
         number, sequence = number + 1, sequence + 1
+
+
+def _absorb(inquiry: Inquiry, total: Sum) -> None:
+    """What parties send has the form they give it: a sum that the inquiry cannot use is their fault, not ours."""
+    try:
+        inquiry.absorb(total)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise ProtocolError(
+            f"the answers of {', '.join(total.parties)} to an ask of phase '{inquiry.phase}' do not have the form that "
+            "the plan calls for; at least one of them runs another version"
+        ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import shutil
 import tempfile
@@ -23,8 +24,9 @@ from synth.certificate.certificate import (
     sampling_in_words,
 )
 from synth.certificate.participation import Absent, Participation, first_missing
+from synth.encoding.formulas import formulas_in
 from synth.encoding.records import Codec, Records
-from synth.errors import OutputError
+from synth.errors import OutputError, PlanError
 from synth.interface import Synthesizer
 from synth.messages import archive
 from synth.plan import Plan
@@ -92,6 +94,15 @@ def publish(
     return Release(folder, table, certificate)
 
 
+def require_no_formulas(plan: Plan) -> None:
+    """Refuse to make a CSV file that does things when somebody opens it in a spreadsheet."""
+    if "csv" in plan.output.formats and plan.output.formulas is None and (columns := formulas_in(plan.table)):
+        raise PlanError(
+            f"the schema's labels in {', '.join(map(repr, columns))} are formulas to a spreadsheet, which would carry "
+            "them out. Write other labels, or output.formats [parquet], or output.formulas 'are words'."
+        )
+
+
 def _about(assessment: AssessmentRecord | None) -> dict[str, str]:
     """The assessment's figures and, where the gate is closed, the mark that keeps the table from being fetched."""
     if assessment is None:
@@ -115,6 +126,7 @@ def certify(
     absent = _absent(plan, sums, {statement.party for statement in stated})
     return Certificate(
         run=position.run,
+        issued=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         plan_digest=plan.digest(),
         schema_digest=plan.table.digest(),
         profile=plan.profile,

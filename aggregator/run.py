@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aggregator.publish import Release, publish
+from aggregator.publish import Release, publish, require_no_formulas
 from aggregator.stages import Course
 from aggregator.sums.admit import admit
 from aggregator.sums.exchange import GridExchange
@@ -56,7 +56,8 @@ class Workspace:
 
 def synthesize(plan: Plan, exchange: GridExchange, workspace: Workspace, watch: Watch) -> Release:
     """The whole run; continues from the workspace's checkpoint if there is one."""
-    key, synthesizer = workspace.key, build(plan)  # what cannot be carried out fails before anybody is asked
+    require_no_formulas(plan)  # what cannot be carried out fails before anybody is asked
+    key, synthesizer = workspace.key, build(plan)
     course = Course.taken_up(plan, workspace.checkpoint, watch, workspace.seed)
     watch.stage("admitting parties")
     sums = admit(plan, course.position.run, exchange, workspace.roster)

@@ -124,7 +124,7 @@ def labels(rows: int, seed: int) -> tuple[Schema, pd.DataFrame]:
     code = rng.choice(500, rows, p=weights / weights.sum())
     table = pd.DataFrame({"code": [f"d{number}" for number in code], "sex": rng.choice(["f", "m"], rows)})
     table["target"] = np.where(rng.random(rows) < np.where(code % 2, 0.7, 0.3), "yes", "no")
-    columns = {
+    columns: dict[str, dict[str, Any]] = {
         "code": {"kind": "categorical", "categories": [f"d{number}" for number in range(500)]},
         "sex": {"kind": "categorical", "categories": ["f", "m"]},
         "target": YES_NO,

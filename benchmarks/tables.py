@@ -12,6 +12,7 @@ wide_ok            27, 60, 120 and 300 columns of all kinds × 50,000 rows run a
 adult_*, credit_*  four: the four classifiers' mean AUROC; gb: boosting; tvd2, tvd3: two- and three-way distance
 number_r2          R² of a number from the others, fitted on synthetic, tested on real rows, ε 3, over that of real rows
 rare_within_two    labels below 0.1 % whose share is within a factor of two, of five hundred labels, ε 1
+large_seconds      CPU for statistics and 105 pairs of 100 million rows × 15 columns, DuckDB; large_peak_mb
 calibration_seconds the slowest of ε 0.1, 1, 10 with 400 tables (CPU)
 """
 
@@ -30,7 +31,7 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import r2_score
 
-from benchmarks import stress_tables
+from benchmarks import large, stress_tables
 from benchmarks.marginals import EXAMPLES, Bench, Row, federate
 from fed_node.source import read_table_as_text
 from fedsynth.documents import read_schema
@@ -192,6 +193,11 @@ def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def large_table(_seeds: int) -> Figures:
+    """Made by benchmarks/large.py, in a process of its own."""
+    return {name: value for name, value in large.figures().items() if name != "large_tables"}
+
+
 PARTS: dict[str, Callable[[int], Figures]] = {
     "calibration": calibration,
     "heaped": heaped,
@@ -202,6 +208,7 @@ PARTS: dict[str, Callable[[int], Figures]] = {
     "rare_labels": rare_labels,
     "adult": adult,
     "credit": credit,
+    "large": large_table,
 }
 
 

@@ -15,12 +15,14 @@ ProtocolError
 ├── SecondVector           another vector for a round whose masks are used
 ├── AlreadyConfirmed       another list of parties for numbers that are bound to one: confirmed, or sealed unmasked
 ├── AlreadyOpened          other ciphertexts for a round that was opened
+├── PeerRolledBack         another party shows a ledger without the entries that it showed here before
 └── SumRefused             a message that crypto/ refuses; its code says which way
 FedsynthError
 └── StoreError             the party's own volume fails; nothing is released until it works again
     ├── StoreInUse         another process already writes to it
     ├── StoreUnwritable    full, read-only or failing
     └── StoreDamaged       what is on it is not what was written
+        └── RolledBack     the ledger is an older one than others, or the volume beside it, have seen
 """
 
 from __future__ import annotations
@@ -88,6 +90,10 @@ class AlreadyOpened(ProtocolError):
     code = "already-opened"
 
 
+class PeerRolledBack(ProtocolError):
+    code = "peer-rolled-back"
+
+
 class SumRefused(ProtocolError):
     def __init__(self, error: CryptoError) -> None:
         super().__init__(str(error))
@@ -118,3 +124,7 @@ class StoreUnwritable(StoreError):
 
 class StoreDamaged(StoreError):
     code = "store-damaged"
+
+
+class RolledBack(StoreDamaged):
+    code = "ledger-rolled-back"

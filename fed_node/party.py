@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -17,17 +19,20 @@ from fed_node.answers import AnswerKey, AnswerStore, check_run_name, digest_of
 from fed_node.consent.approvals import Approvals, check_ask, check_automatic, check_policy, sent_plan
 from fed_node.consent.policy import Policy
 from fed_node.consent.policy_file import PolicyFile
-from fed_node.errors import NotApproved, NotReserved, RunFinished, RunOfAnotherPlan, StoreDamaged
+from fed_node.errors import NotApproved, NotReserved, PolicyRefused, RunFinished, RunOfAnotherPlan, StoreDamaged
 from fed_node.ledger.ledger import Ledger
+from fed_node.private import close_to_others
 from fed_node.seal.seal import Seal
-from fed_node.settings import LEDGER, PartySettings, budget_of
-from fed_node.source import read_records
+from fed_node.settings import LEDGER, SCRATCH, PartySettings, budget_of
+from fed_node.source import open_rows
+from fed_node.witnesses import Witnesses
 from synth import VERSION
+from synth.audit_log import FILE, AuditLog, caller
 from synth.certificate.certificate import Statement
 from synth.certificate.participation import spans_of
 from synth.certificate.stated import asked_digest
-from synth.encoding.records import Records
-from synth.errors import ProtocolError
+from synth.encoding.rows import Rows
+from synth.errors import FedsynthError, ProtocolError
 from synth.interface import Answer, Ask
 from synth.messages import wire
 from synth.messages.wire import Envelope
@@ -50,18 +55,23 @@ class Party:
         self.policy_file = PolicyFile(home)
         self._looking = threading.Lock()
         self._require_ledger()
+        close_to_others(home)
         self.ledger = Ledger(home / LEDGER, self.settings.dataset, budget_of(self.settings, self.policy))
         self.approvals = Approvals(home / "approved")
         self.begun = Approvals(home / "begun")  # copies of plans that a policy approved, to take their runs up again
         self.answers = AnswerStore(home / "answers")
+        self.audit_log = AuditLog(home / FILE, self.settings.name)
+        self.witnesses = Witnesses(home, self.settings.name, self.settings.dataset, self.ledger)
+        with closing_on_failure(self.ledger):
+            self.witnesses.require_whole()
         for run in self.answers.ended_before():
-            if self.ledger.plan_of(run) is not None:
-                self.ledger.finish(run)
+            self.ledger.finish(run)
         self.runs: dict[str, Run] = {}
 
     def handle(self, kind: str, envelope: Envelope) -> Envelope:
         """One message in, one out. Anything unexpected is refused, and what is refused changes nothing."""
         self._reload_policy()
+        self.witnesses.require_open()
         run = self._run(kind, envelope)
         if kind != "finish":  # to end a run and say what it spent is always allowed
             run.check_policy()
@@ -73,19 +83,21 @@ class Party:
     def policy(self) -> Policy | None:
         return self.policy_file.policy
 
-    def approve(self, plan: Plan) -> str:
-        """Set the plan's whole cost aside and remember that it is approved; its digest."""
-        self._reload_policy()
-        if self.policy is not None:
-            check_policy(self.policy, plan, self.settings.name)
-        self.ledger.approve(plan.digest(), whole_cost(plan, self.settings.name))
-        return self.approvals.approve(plan)
+    def approve(self, plan: Plan, who: str | None = None) -> str:
+        """Set the plan's whole cost aside and remember that it is approved, and by whom; its digest."""
+        with self.audit_log.noted("approve", who or caller(), plan=plan.digest()):
+            self._reload_policy()
+            if self.policy is not None:
+                check_policy(self.policy, plan, self.settings.name)
+            self.ledger.approve(plan.digest(), whole_cost(plan, self.settings.name))
+            return self.approvals.approve(plan)
 
-    def withdraw(self, digest: str) -> None:
+    def withdraw(self, digest: str, who: str | None = None) -> None:
         """Take an approval back: nothing more is answered under the plan, and what it holds unused is given back."""
-        self.approvals.withdraw(digest)
-        self.begun.withdraw(digest)
-        self.ledger.withdraw(digest)
+        with self.audit_log.noted("withdraw", who or caller(), plan=digest):
+            self.approvals.withdraw(digest)
+            self.begun.withdraw(digest)
+            self.ledger.withdraw(digest)
 
     def _require_ledger(self) -> None:
         """Refuse to begin a new ledger where runs have left their traces: it would forget what they spent."""
@@ -150,11 +162,12 @@ class Run:
         self.inquiries = inquiries(plan)
         seed = party.settings.seed
         self.noise = NoiseSource() if seed is None else seeded_source(seed, run_id, self.name)
-        self.seal = Seal(plan, self.name, run_id, party.home, party.settings.peers, party.ledger)
+        self.seal = Seal(plan, self.name, run_id, party.home, party.settings.peers, party.ledger, party.witnesses)
 
     @cached_property
-    def _data(self) -> Records:
-        return read_records(self.party.settings.source(self.party.home), self.plan.table)
+    def _data(self) -> Rows:
+        home = self.party.home
+        return open_rows(self.party.settings.source(home), self.plan.table, home / SCRATCH)
 
     def handle(self, kind: str, envelope: Envelope) -> Envelope:
         if kind not in ("hello", "finish"):
@@ -189,14 +202,28 @@ class Run:
     def hello(self, envelope: Envelope) -> Envelope:
         """Say who we are, after making sure that we can see the run through: rows there, budget reserved."""
         party, digest = self.party, self.plan.digest()
+        self.seal.check_hello(envelope)  # before anything is written: what is refused leaves nothing behind
         _ = self._data
         if not party.ledger.is_finished(self.id):
             automatic = party.policy is not None and party.policy.covers(self.plan)
+            self._require_room()
             events = [event for inquiry in self.inquiries.values() for event in inquiry.whole_cost(self.name)]
             party.ledger.reserve(self.id, digest, events, automatic=automatic)
             if not (party.approvals.has(digest) or party.begun.has(digest)):
                 party.begun.approve(self.plan)
         return self.seal.hello(envelope)
+
+    def _require_room(self) -> None:
+        """Every run leaves entries and files here, even one that spends nothing. Those that nobody approved are
+        counted, or an aggregator could fill the volume with them."""
+        ledger, policy = self.party.ledger, self.party.policy
+        if policy is None or ledger.plan_of(self.id) is not None or ledger.is_set_aside(self.plan.digest()):
+            return
+        if ledger.automatic_runs() >= policy.maximum_automatic_runs:
+            raise PolicyRefused(
+                f"{ledger.automatic_runs()} runs began here without anybody's approval, and no more may. Approve this "
+                "plan, or raise maximum_automatic_runs in the policy if they were in order."
+            )
 
     def answer(self, envelope: Envelope) -> Envelope:
         sequence = self.seal.sequence(envelope)
@@ -227,6 +254,7 @@ class Run:
     def finish(self) -> Envelope:
         """State what was spent, signed; give back what was reserved and not used; forget the answers."""
         self.party.ledger.finish(self.id)
+        ended = self.party.ledger.end_of(self.id).number
         statement = Statement(
             party=self.name,
             run=self.id,
@@ -238,12 +266,24 @@ class Run:
             asks=spans_of(self.party.ledger.asks(self.id)),
             asked=asked_digest(self.party.ledger.ask_digests(self.id)),
             opened=self.seal.journal.released,
-            ledger_head=self.party.ledger.head,
+            ledger_head=str(self.party.ledger.head_at(ended)),
+            ledger_entries=ended,
             seeded=self.noise.seeded,
+            keys_made_by="operator" if self.party.settings.keys_made_by == "operator" else None,
         )
         signed = self.seal.signed(statement.model_dump_json())
         self.party.answers.forget(self.id)
         return signed
+
+
+@contextmanager
+def closing_on_failure(ledger: Ledger) -> Iterator[None]:
+    """A party that cannot begin lets go of its ledger, so that its administrator can mend it."""
+    try:
+        yield
+    except FedsynthError:
+        ledger.close()
+        raise
 
 
 @cache  # a party that was let go of would still hold its ledger's lock

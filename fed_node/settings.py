@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import yaml
 from pydantic import Field, ValidationError
 
 from fed_node.consent.policy import Policy
 from fed_node.ledger.book import Budget
-from fed_node.source import Source, SqlSource
+from fed_node.source import EngineSource, Source, SqlSource
 from synth.errors import InputError
 from synth.schema import Strict
 
 SETTINGS, POLICY, KEY, LEDGER, LOG = "party.yaml", "policy.yaml", "identity.key", "ledger.sqlite", "party.log"
+SCRATCH = "scratch"  # folder for rows that do not fit into memory, while a run needs them
 
 
 class PartyBudget(Strict):
@@ -28,7 +30,7 @@ class PartySettings(Strict):
 
     name: str = Field(description="This party's name in plans.")
     dataset: str = Field("default", description="Name of the dataset in the ledger; budgets are kept per dataset.")
-    data: Source = Field(description="Where the rows are: a CSV or Parquet file or a database query.")
+    data: Source = Field(description="Where the rows are: a CSV or Parquet file, a database query, or an engine's.")
     budget: PartyBudget | None = Field(
         None,
         description="Lifetime budget, for a party without a policy file (which states its own). Neither: only in "
@@ -40,7 +42,10 @@ class PartySettings(Strict):
     peers: dict[str, str] = Field(
         default_factory=dict, description="Public identity keys of the other parties, compared out of band."
     )
-
+    keys_made_by: Literal["party", "operator"] = Field(
+        "party",
+        description="Who made this party's keys. Whoever made them could sign in its name, so its statements say it.",
+    )
     debug_values: bool = Field(
         False,
         description="Let the party's log quote other libraries' messages, cell values included. The log stays here; "
@@ -49,7 +54,7 @@ class PartySettings(Strict):
 
     def source(self, home: Path) -> Source:
         """The data's place; a relative path starts at the home folder."""
-        if isinstance(self.data, SqlSource):
+        if isinstance(self.data, SqlSource | EngineSource):
             return self.data
         return self.data.model_copy(update={"path": home / self.data.path})
 

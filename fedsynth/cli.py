@@ -18,21 +18,24 @@ from rich.console import Console
 from fedsynth.commands import argument_help
 from synth import VERSION
 from synth.errors import FedsynthError
+from synth.printable import escaped
 
 argument_help.keep()
 MODULES = {  # command → where it is; a module of several commands under one name calls them `app`
     "schema": "schema",
+    "plan": "plan",
     "node": "node",
     "provision": "provision",
     "preflight": "preflight",
-    "install": "run",
+    "install": "install",
     "run": "run",
     "status": "run",
     "logs": "run",
     "stop": "run",
     "resume": "run",
     "fetch": "run",
-    "uninstall": "run",
+    "uninstall": "install",
+    "audit-log": "audit_log",
     "verify": "verify",
     "audit": "audit",
     "simulate": "simulate",
@@ -56,7 +59,7 @@ def assembled(names: Iterable[str] = tuple(MODULES)) -> typer.Typer:
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:
-            app.command(name)(getattr(module, name))
+            app.command(name)(getattr(module, name.replace("-", "_")))
     app.command("version")(version)
     return app
 
@@ -87,5 +90,5 @@ def main() -> None:
 
 
 def _plain(text: str) -> str:
-    """Square brackets are markup to rich; here they are only brackets."""
-    return text.replace("[", r"\[")
+    """Square brackets are markup to rich, and other characters commands to a terminal; here they are only shown."""
+    return escaped(text, keep="\n").replace("[", r"\[")

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from fedsynth import bounded_yaml
 from synth.errors import InputError
 from synth.plan import Plan, parse_plan, parse_schema
 from synth.schema import Schema
@@ -16,7 +17,8 @@ from synth.schema import Schema
 def read_document(path: Path) -> Any:
     """Parsed YAML; JSON is a subset of it."""
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            return bounded_yaml.load(file.read(bounded_yaml.LARGEST_BYTES + 1).decode("utf-8"))
     except FileNotFoundError:
         raise InputError(f"there is no file {path}; check the path") from None
     except IsADirectoryError:
@@ -25,6 +27,8 @@ def read_document(path: Path) -> Any:
         raise InputError(f"{path} is not UTF-8 text; save it as UTF-8, or check that it is the right file") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}; check the path and its permissions") from None
+    except ValueError:
+        raise InputError(f"{str(path)!r} is no name of a file; check the path") from None
     except yaml.YAMLError as error:
         raise InputError(f"{path} is not valid YAML or JSON: {' '.join(str(error).split())}") from None
 

@@ -28,8 +28,7 @@ ABOUT_POLICY = "What this party allows, whatever a consortium plans. Every plan 
 
 def make_home(home: Path, name: str, data: Path) -> Identity:
     """Settings, policy and identity key of a new party; refuses to replace any of them."""
-    if not NAME.fullmatch(name):
-        raise InputError(f"'{name}' is no name of a party: use lower-case letters, digits and '-', at most 31 of them.")
+    party_name(name)
     for file in (SETTINGS, POLICY, KEY):
         if (home / file).exists():
             raise InputError(f"{home / file} exists; this is somebody's home already. Choose another --home.")
@@ -40,6 +39,12 @@ def make_home(home: Path, name: str, data: Path) -> Identity:
     write_durably(home / SETTINGS, commented(ABOUT_SETTINGS, PartySettings, settings).encode())
     write_durably(home / POLICY, commented(ABOUT_POLICY, Policy, policy).encode())
     return make_key(home)
+
+
+def party_name(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise InputError(f"'{name}' is no name of a party: use lower-case letters, digits and '-', at most 31 of them.")
+    return name
 
 
 def make_key(home: Path) -> Identity:

@@ -16,8 +16,11 @@ from pathlib import Path
 
 import httpx
 
+from crypto.tls import client_context
+
 LARGEST_CLOCK_DIFFERENCE_SECONDS = 240  # Flower refuses signatures beyond 300
 BODY_BYTES = 6_000_000  # Flower's pieces of an array are a little smaller
+LARGE = "/v1/fleet/push-object"  # the one request that may be large; without a node's key it is refused unread
 FEWEST_DAYS = 14
 TIMEOUT_SECONDS = 20.0
 
@@ -46,7 +49,7 @@ class Endpoint:
         return self.connect or self.address
 
     def request(self, method: str, path: str, content: bytes = b"") -> httpx.Response:
-        context = ssl.create_default_context(cafile=str(self.authority))
+        context = client_context(self.authority)
         with httpx.Client(verify=context, timeout=TIMEOUT_SECONDS) as client:
             return client.request(
                 method,
@@ -97,7 +100,7 @@ def _answers(endpoint: Endpoint) -> Finding:
 
 def _certificate(endpoint: Endpoint) -> Finding:
     host, _, port = endpoint.dialled.rpartition(":")
-    context = ssl.create_default_context(cafile=str(endpoint.authority))
+    context = client_context(endpoint.authority)
     try:
         with (
             socket.create_connection((host, int(port)), TIMEOUT_SECONDS) as plain,
@@ -122,7 +125,7 @@ def _clock(endpoint: Endpoint) -> Finding:
 
 def _body(endpoint: Endpoint) -> Finding:
     try:
-        code = endpoint.request("POST", "/v1/fleet/preflight", b"\0" * BODY_BYTES).status_code
+        code = endpoint.request("POST", LARGE, b"\0" * BODY_BYTES).status_code
     except httpx.HTTPError as error:
         return Finding(
             "large requests", False, f"cut off ({type(error).__name__}); raise the proxy's body limit to 8 MB"

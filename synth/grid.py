@@ -24,8 +24,8 @@ def grid_of(plan: Plan) -> FineCells:
 
 
 def twice_counted(plan: Plan) -> int:
-    """Columns whose fine cells are also counted in groups: histograms beyond one a column."""
-    return len(grid_of(plan).groups)
+    """Histograms beyond one a column: fine cells are also counted in groups, dates also by weekday."""
+    return grid_of(plan).counted_again
 
 
 def _groups(plan: Plan) -> int:
@@ -34,7 +34,7 @@ def _groups(plan: Plan) -> int:
         return plan.statistics.bins
     share = plan.privacy.statistics_share * plan.noisy_parties / len(plan.parties)
     sigma = get_sigma_gaussian(plan.privacy.epsilon, plan.privacy.delta) * sqrt(len(plan.table.released) / share)
-    wanted = max(plan.rows / (GROUP_SIGMAS * sigma), 1.0)
+    wanted = max(plan.declared_rows / (GROUP_SIGMAS * sigma), 1.0)
     bins = plan.statistics.bins
     halvings = max(0, -int(log2(wanted / bins) // 1))
     return int(max(bins // 2**halvings, FEWEST_BINS))

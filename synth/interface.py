@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from synth.encoding.records import Records
+    from synth.encoding.rows import Rows
     from synth.privacy.events import Event
     from synth.privacy.noise import NoiseSource
     from synth.statistics.histograms import Statistics
@@ -90,7 +91,7 @@ class Inquiry(ABC):
         """What answering spends of the party's budget; a function of plan and ask only, charged before computing."""
 
     @abstractmethod
-    def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+    def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         """Compute the answer and the party's new local arrays (optimizer state and the like; they never leave)."""
 
     @abstractmethod

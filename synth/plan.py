@@ -15,18 +15,27 @@ from synth.assessment.settings import AssessmentSettings, GateSettings
 from synth.constraints import Constraint, problem
 from synth.errors import PlanError, SchemaError
 from synth.family import Declaration
+from synth.printable import escaped
 from synth.schema import Schema, Strict, digest_of
 from synth.synthesizers.registry import Settings, default_settings
 
 Mode = Literal["masked", "ckks", "plain"]
+PARTY_NAME, PLAN_NAME = r"^[a-z][a-z0-9-]{0,30}$", r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
+IN_WORDS = {
+    PARTY_NAME: "a party's name is lower-case letters, digits and hyphens, begins with a letter and has at most 31",
+    PLAN_NAME: "a plan's name is letters, digits, points, hyphens and underscores, at most 63",
+}
+MOST_ASKS = 100_000  # of a run; everybody writes them down one by one
+MOST_PARTIES = 1000  # whose shares of the noise are accounted for; see synth/privacy/losses.py
 
 
 class Party(Strict):
     """An institution that takes part."""
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,30}$", description="Short lower-case name, unique in the plan.")
+    name: str = Field(pattern=PARTY_NAME, description="Short lower-case name, unique in the plan.")
     rows: int = Field(
         ge=2,
+        le=10**12,
         description="Public row count for rates, steps and weights. Declared by the party, rounded as it likes; "
         "the true count is data and is never used for them.",
     )
@@ -69,15 +78,25 @@ class StatisticsSettings(Strict):
 class Output(Strict):
     """The synthetic table."""
 
-    rows: int | None = Field(None, ge=1, description="Rows to draw. Default: the sum of the declared row counts.")
+    rows: int | None = Field(
+        None, ge=1, le=10**12, description="Rows to draw. Default: the sum of the declared row counts."
+    )
     formats: list[Literal["csv", "parquet"]] = Field(["csv", "parquet"], min_length=1, description="Files to write.")
+    formulas: Literal["are words"] | None = Field(
+        None,
+        exclude_if=lambda said: said is None,  # plans from before keep their digests
+        description="Labels such as '=HYPERLINK(…)' are carried out by spreadsheets. Left out: a CSV file with such "
+        "labels is not written. 'are words': it is, for programs that read it as text.",
+    )
 
 
 class Plan(Strict):
     """A synthesis run, in full."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$", description="Name of the run.")
-    parties: list[Party] = Field(min_length=1, description="Everybody who takes part, with declared row counts.")
+    name: str = Field(pattern=PLAN_NAME, description="Name of the run.")
+    parties: list[Party] = Field(
+        min_length=1, max_length=MOST_PARTIES, description="Everybody who takes part, with declared row counts."
+    )
     table: Schema = Field(alias="schema", description="The public schema, inline or as a path beside the plan.")
     synthesizer: Settings = Field(
         default_factory=default_settings, description="Model family and its settings. Default: marginals."
@@ -107,6 +126,8 @@ class Plan(Strict):
         names = [party.name for party in self.parties]
         if len(set(names)) != len(names):
             raise ValueError("party names must be distinct; rename the repeated one")
+        if self.family.asks > MOST_ASKS:
+            raise ValueError(f"the synthesizer would ask more than {MOST_ASKS:,} times; lower its rounds")
         self._check_privacy()
         self._check_secure_sum()
         self._check_assessment()
@@ -184,7 +205,12 @@ class Plan(Strict):
     @property
     def rows(self) -> int:
         """Rows of the synthetic table."""
-        return self.output.rows or sum(party.rows for party in self.parties)
+        return self.output.rows or self.declared_rows
+
+    @property
+    def declared_rows(self) -> int:
+        """Rows that all parties declare together."""
+        return sum(party.rows for party in self.parties)
 
     def party(self, name: str) -> Party:
         return next(party for party in self.parties if party.name == name)
@@ -215,7 +241,7 @@ def parse_schema(content: Any) -> Schema:
 
 
 def _sentences(document: str, error: ValidationError) -> str:
-    items = error.errors(include_url=False, include_context=False)
+    items = error.errors(include_url=False)
     lines = []
     for item in items:
         if item["type"] == "literal_error" and len(items) > 1 and item["loc"][-1] == "literal['none']":
@@ -224,5 +250,7 @@ def _sentences(document: str, error: ValidationError) -> str:
         reason = item["msg"].removeprefix("Value error, ")
         if item["type"] == "extra_forbidden":
             reason = "unknown key; remove it or check its spelling (`fedsynth schema export` lists every key)"
+        if item["type"] == "string_pattern_mismatch":
+            reason = f"{item['input']!r} will not do: {IN_WORDS.get(item['ctx']['pattern'], reason)}"
         lines.append(f"{document}, {place}: {reason}.")
-    return " ".join(lines)
+    return escaped(" ".join(lines))

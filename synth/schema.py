@@ -10,15 +10,19 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from synth.printable import quoted, unprintable
+
 
 class Strict(BaseModel):
-    """Unknown keys are refused: a misspelt privacy setting must never fall back to a default."""
+    """Unknown keys are refused: a misspelt privacy setting must never fall back to a default. So is what no digest can
+    be formed of: Infinity and NaN are no numbers in JSON."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def digest_of(value: Any) -> str:
@@ -125,12 +129,15 @@ _NUMBER_RULE = (
 )
 
 
+LARGEST_WHOLE = 10**18  # cells are counted in 64 bits
+
+
 class Integer(_Column):
     """A whole number within public bounds."""
 
     kind: Literal["integer"] = "integer"
-    min: int = Field(description="Smallest value that may occur (public).")
-    max: int = Field(description="Largest value that may occur (public).")
+    min: int = Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE, description="Smallest value that may occur (public).")
+    max: int = Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE, description="Largest value that may occur (public).")
     unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
         None, exclude_if=_not_given, description=_NUMBER_RULE
     )
@@ -200,6 +207,29 @@ class Schema(Strict):
     missing_values: list[str] = Field(
         ["", "NA", "NaN", "null"], description="Cell texts that mean 'empty' in every column."
     )
+
+    @model_validator(mode="after")
+    def _printable(self) -> Schema:
+        for place, what, text in self._texts():
+            if (found := unprintable(text)) is not None:
+                raise ValueError(
+                    f"{place}: {what} {quoted(text)} holds the character {found}, which does not show or changes how "
+                    "other text is shown; write it without"
+                )
+        return self
+
+    def _texts(self) -> Iterator[tuple[str, str, str]]:
+        """Everything that people read: its column by position and name, what it is, and the text."""
+        for position, (name, column) in enumerate(self.columns.items(), start=1):
+            place = f"column {position}, {quoted(name)}"
+            yield place, "its name", name
+            yield place, "its description", column.description.replace("\n", "")
+            for label in column.labels if isinstance(column, Categorical | Boolean) else []:
+                yield place, "the label", label
+            if isinstance(column, Datetime):
+                yield place, "its format", column.format
+        for text in self.missing_values:
+            yield "missing_values", "the text", text
 
     @model_validator(mode="after")
     def _consistent(self) -> Schema:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import ssl
 import sys
 import time
 from pathlib import Path
@@ -31,6 +30,8 @@ from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 
 from aggregator.server.run_folder import all_runs, as_text, named
+from crypto.tls import client_context
+from synth.audit_log import FILE, AuditLog, as_lines, caller
 from synth.errors import FedsynthError, InputError, ProtocolError
 
 LABEL = Path("/opt/fedsynth/app")  # the bundle without code; see app/pyproject.toml
@@ -42,7 +43,7 @@ class Control:
     """The SuperLink's Control API."""
 
     def __init__(self, address: str, files: Path) -> None:
-        context = ssl.create_default_context(cafile=str(files / "ca.crt"))
+        context = client_context(files / "ca.crt")
         context.check_hostname = False  # the authority signed one certificate and no other; see provision/authority.py
         context.load_cert_chain(files / "tls.crt", files / "tls.key")
         version = RuntimeVersionHttpInterceptor(component_name="flwr CLI")
@@ -75,8 +76,8 @@ class Control:
                 self.client.RegisterNode(RegisterNodeRequest(public_key=key, name=name))
         return {"added": added, "removed": [node["party"] for node in removed], "registered": sorted(wanted.values())}
 
-    def submit(self, plan: dict[str, Any], label: Path = LABEL) -> dict[str, Any]:
-        """Start (or take up again) a run of a plan."""
+    def submit(self, plan: dict[str, Any], label: Path = LABEL, who: str = "") -> dict[str, Any]:
+        """Start (or take up again) a run of a plan, for whoever is named."""
         from flwr.cli.build import build_fab_from_disk  # Flower's whole command line; status does not need it
 
         from synth.plan import parse_plan  # nor pandas
@@ -84,7 +85,8 @@ class Control:
         parsed = parse_plan(plan)
         content = build_fab_from_disk(label)
         text = json.dumps(parsed.model_dump(mode="json", by_alias=True))
-        request = StartRunRequest(fab=Fab(content=content), override_config=user_config_to_proto({"plan": text}))
+        settings = user_config_to_proto({"plan": text, "who": who or caller()})
+        request = StartRunRequest(fab=Fab(content=content), override_config=settings)
         started = self.client.StartRun(request)
         if not started.HasField("run_id"):
             raise ProtocolError("the SuperLink did not start the run; its log says why")
@@ -117,29 +119,39 @@ def carry_out(words: list[str]) -> dict[str, Any] | str:
     """One command: what to print."""
     state = Path(os.environ.get("FEDSYNTH_STATE", "/var/lib/fedsynth"))
     control = Control(os.environ["FEDSYNTH_CONTROL"], Path(os.environ["FEDSYNTH_CONTROL_FILES"]))
+    log = AuditLog(state / FILE, "aggregator")
     match words:
         case ["register", path]:
             return control.register(json.loads(Path(path).read_bytes()))
         case ["submit", path]:
-            return control.submit(json.loads(Path(path).read_bytes()))
+            return control.submit(json.loads(Path(path).read_bytes()), who=_submitter(Path(path)))
         case ["status"]:
             nodes = [{k: v for k, v in node.items() if k != "key"} for node in control.nodes()]
             return {"nodes": nodes, "runs": control.runs(state)}
         case ["stop", name]:
             run = named(state, name)
-            outcome = control.stop(run.progress["flower_run"])
-            run.report(run.progress | {"state": "stopped"})
+            with log.noted("stop", caller(), plan=run.path.name):
+                outcome = control.stop(run.progress["flower_run"])
+                run.report(run.progress | {"state": "stopped"})
             return outcome | {"plan": run.progress["plan"]}
         case ["plan", name]:
             found: dict[str, Any] = json.loads((named(state, name).path / "plan.json").read_bytes())
             return found
-        case ["fetch", name]:
-            return as_text(named(state, name).archive())
-        case ["fetch", name, "--despite-gate"]:
-            return as_text(named(state, name).archive(despite_gate=True))
+        case ["fetch", name, *despite] if despite in ([], ["--despite-gate"]):
+            run = named(state, name)
+            with log.noted("fetch", caller(), plan=run.path.name, despite_gate="yes" if despite else "no"):
+                return as_text(run.archive(despite_gate=bool(despite)))
+        case ["audit-log"]:
+            return as_lines(log.read())
     raise InputError(
-        "say one of: register FILE, submit FILE, status, stop NAME, plan NAME, fetch NAME [--despite-gate]"
+        "say one of: register FILE, submit FILE, status, stop NAME, plan NAME, fetch NAME [--despite-gate], audit-log"
     )
+
+
+def _submitter(plan: Path) -> str:
+    """Whom a job acts for, as the command that created it said."""
+    told = plan.with_name("who")
+    return told.read_text() if told.exists() else ""
 
 
 def _patiently(words: list[str]) -> dict[str, Any] | str:

@@ -19,6 +19,8 @@ from flwr.serverapp import Grid
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
 from flwr.superlink.grid import http_grid
 
+from aggregator.sums.exchange import Node
+
 log = logging.getLogger("aggregator")
 T = TypeVar("T")
 
@@ -42,8 +44,8 @@ class PatientGrid:
             max_time=PULL_SECONDS,
         )
 
-    def get_node_ids(self) -> Iterable[int]:
-        return _patiently(lambda: list(self.grid.get_node_ids()))
+    def get_nodes(self) -> Iterable[Node]:
+        return _patiently(lambda: list(self.grid.get_nodes()))
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         waiting = list(messages)

@@ -6,7 +6,9 @@ SQLite is busy says 500) and takes the runs it started with it. This one waits a
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 
 from aggregator.server.prometheus import start_if_asked
+from synth.audit_log import FILE, AuditLog
 
 POLL_SECONDS = 0.5  # each look is a write in the SuperLink's database
 AWAY_SECONDS = 2.0
@@ -52,6 +55,23 @@ def _next_run(runtime: RuntimeHttpClient) -> str:
         return ""
 
 
+def note_register(state: Path, parties: Path) -> None:
+    """Note who may connect, if that is not what was noted last: parties come and go by the chart's values, and a change
+    of them starts this process anew."""
+    log, register = AuditLog(state / FILE, "aggregator"), json.loads(parties.read_bytes())
+    now = sorted(f"{name} {_short_digest(each['nodeKey'])}" for name, each in register.items())
+    before: list[str] = next(
+        (line["parties"] for line in reversed(log.unchecked()) if line["action"] == "register"), []
+    )
+    if now != before:
+        gone, come = sorted(set(before) - set(now)), sorted(set(now) - set(before))
+        log.note("register", "the chart's values", parties=now, admitted=come, revoked=gone)
+
+
+def _short_digest(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
 def main() -> None:
     """`python -m aggregator.server.runner HOST:PORT CA`, in the SuperLink's pod."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -67,6 +87,7 @@ def main() -> None:
         command = ["flwr-serverapp", "--runtime-api-address", address, "--root-certificates", authority]
         return subprocess.Popen([*command, "--token", token])
 
+    note_register(Path(os.environ["FEDSYNTH_STATE"]), Path(os.environ["FEDSYNTH_PARTIES"]))
     start_if_asked()
     serve(runtime, start)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import cast
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
@@ -21,6 +20,7 @@ from aggregator.server.reporter import Reporter
 from aggregator.server.run_folder import RunFolder
 from aggregator.sums.exchange import GridExchange
 from crypto.keys import Identity
+from synth.audit_log import FILE, AuditLog, Fact
 from synth.errors import FedsynthError, InputError
 from synth.plan import Plan, parse_plan
 
@@ -30,18 +30,21 @@ app = ServerApp()
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """plan → workspace → exchange → synthesize, with progress on the volume"""
-    plan = _plan(context)
-    folder = RunFolder.of(Path(os.environ["FEDSYNTH_STATE"]), plan)
-    with folder.taken(plan):
+    plan, state = _plan(context), Path(os.environ["FEDSYNTH_STATE"])
+    folder, log = RunFolder.of(state, plan), AuditLog(state / FILE, "aggregator")
+    with log.noted("resume" if folder.progress else "run", _submitter(context), **_facts(plan)), folder.taken(plan):
         reporter = Reporter(plan, folder, str(context.run_id))
-        exchange = GridExchange(
-            cast(Grid, PatientGrid(grid)), float(os.environ["FEDSYNTH_ANSWER_TIMEOUT_SECONDS"]), reporter.connected
-        )
+        timeout_seconds = float(os.environ["FEDSYNTH_ANSWER_TIMEOUT_SECONDS"])
+        exchange = GridExchange(PatientGrid(grid), timeout_seconds, reporter.connected)
         try:
             release = synthesize(plan, exchange, _desk(folder), reporter)
         except FedsynthError as error:
             reporter.failed(error)
             raise
+        except Exception as error:  # a fault of ours; whoever waits must not see "running" for ever
+            reporter.failed(FedsynthError(f"an unexpected {type(error).__name__}; `fedsynth logs` shows its place"))
+            raise
+        log.note("withhold" if release.withheld else "release", "aggregator", **_facts(plan))
         reporter.finished(release.certificate.claim.epsilon, release.withheld)
 
 
@@ -51,6 +54,14 @@ def _desk(folder: RunFolder) -> Workspace:
     roster = {name: Identity.from_text(party["identity"]) for name, party in register.items()}
     identity = Path(os.environ["FEDSYNTH_IDENTITY"])
     return Workspace(folder.path / "work", folder.path / "release", simulated=False, identity=identity, roster=roster)
+
+
+def _facts(plan: Plan) -> dict[str, Fact]:
+    return {"plan": plan.digest(), "name": plan.name, "parties": [party.name for party in plan.parties]}
+
+
+def _submitter(context: Context) -> str:
+    return str(context.run_config.get("who") or "unknown")
 
 
 def _plan(context: Context) -> Plan:

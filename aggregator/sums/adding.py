@@ -9,7 +9,9 @@ single party decides what the sum was.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,21 +117,21 @@ class Sealed:
         if not np.isfinite(reals).all():
             raise ProtocolError(f"party '{party}' opened a sum that is not finite; it is refused")
         payload = pack("opened", counts.tobytes(), reals.tobytes())
-        require_voucher(blob(reply, "voucher"), payload, self.epoch, party, self.moment, OPENED)
-        return self.layout.restore(counts, reals)
+        with blamed(party):
+            require_voucher(blob(reply, "voucher"), payload, self.epoch, party, self.moment, OPENED)
+            return self.layout.restore(counts, reals)
 
 
 def sealed_round(plan: Plan, epoch: Epoch, moment: Round, purpose: str, replies: Mapping[str, Envelope]) -> Sealed:
     """Verify every contribution; all must have the same layout."""
     contributions = {}
     for party, reply in sorted(replies.items()):
-        layout, sealed, voucher = text(reply, "layout"), blob(reply, "sealed"), blob(reply, "voucher")
-        require_voucher(voucher, sealed_bytes(layout, sealed), epoch, party, moment, purpose)
-        contributions[party] = Contribution(Layout.from_text(layout), sealed, voucher)
-    layouts = {each.layout for each in contributions.values()}
-    if len(layouts) != 1:
-        raise Disagreement("the parties' answers have different arrays; they run different versions")
-    return Sealed(plan, epoch, moment, layouts.pop(), contributions)
+        with blamed(party):
+            layout, sealed, voucher = text(reply, "layout"), blob(reply, "sealed"), blob(reply, "voucher")
+            require_voucher(voucher, sealed_bytes(layout, sealed), epoch, party, moment, purpose)
+            contributions[party] = Contribution(Layout.from_text(layout), sealed, voucher)
+    layout_of_all = _one_layout({party: each.layout for party, each in contributions.items()})
+    return Sealed(plan, epoch, moment, layout_of_all, contributions)
 
 
 def plain_answers(epoch: Epoch, moment: Round, purpose: str, replies: Mapping[str, Envelope]) -> dict[str, Answer]:
@@ -137,9 +139,10 @@ def plain_answers(epoch: Epoch, moment: Round, purpose: str, replies: Mapping[st
     for party, reply in sorted(replies.items()):
         arrays = {k.removeprefix("plain/"): v for k, v in reply.arrays.items() if k.startswith("plain/")}
         plain = Envelope(arrays, {"weight": reply.options.get("weight", "missing")})
-        answers[party] = wire.unpack_answer(plain)
-        require_voucher(blob(reply, "voucher"), wire.digest(plain).encode(), epoch, party, moment, purpose)
-        Layout.of(answers[party])  # integers and reals only
+        with blamed(party):
+            answers[party] = wire.unpack_answer(plain)
+            require_voucher(blob(reply, "voucher"), wire.digest(plain).encode(), epoch, party, moment, purpose)
+            Layout.of(answers[party])  # integers and reals only
         if not math.isfinite(answers[party].weight) or not all(np.isfinite(array).all() for array in arrays.values()):
             raise ProtocolError(f"the answer of '{party}' is not finite; nothing was added")
     return answers
@@ -147,10 +150,7 @@ def plain_answers(epoch: Epoch, moment: Round, purpose: str, replies: Mapping[st
 
 def plain_total(answers: Mapping[str, Answer]) -> Answer:
     """The sum of plain answers."""
-    layouts = {Layout.of(answer) for answer in answers.values()}
-    if len(layouts) != 1:
-        raise Disagreement("the parties' answers have different arrays; they run different versions")
-    layout = layouts.pop()
+    layout = _one_layout({party: Layout.of(answer) for party, answer in answers.items()})
     vectors = [layout.flatten(answer) for answer in answers.values()]
     counts, reals = (np.sum(parts, axis=0) for parts in zip(*vectors, strict=True))
     return layout.restore(counts, reals)
@@ -160,10 +160,34 @@ def confirmations(epoch: Epoch, moment: Round, replies: Mapping[str, Envelope]) 
     """Everybody's signature under the list of parties, verified."""
     found = {}
     for party, reply in replies.items():
-        consent, seed = blob(reply, "consent"), blob(reply, "seed")
-        require_voucher(consent, consent_bytes(seed), epoch, party, moment, CONFIRM)
+        with blamed(party):
+            consent, seed = blob(reply, "consent"), blob(reply, "seed")
+            require_voucher(consent, consent_bytes(seed), epoch, party, moment, CONFIRM)
         found[party] = Confirmation(consent, seed)
     return found
+
+
+@contextmanager
+def blamed(party: str) -> Iterator[None]:
+    """Whose message it was that could not be used: the others need not look for the fault."""
+    try:
+        yield
+    except ProtocolError as error:
+        if f"'{party}'" in str(error):
+            raise
+        raise ProtocolError(f"the answer of '{party}' cannot be used: {error}") from error
+
+
+def _one_layout(layouts: Mapping[str, Layout]) -> Layout:
+    """The layout of all answers; whoever has another than most is named."""
+    usual, often = Counter(layouts.values()).most_common(1)[0]
+    if often == len(layouts):
+        return usual
+    others = sorted(party for party, layout in layouts.items() if layout != usual)
+    raise Disagreement(
+        "the parties' answers have different arrays; they run different versions "
+        + (f"(unlike most: {', '.join(others)})" if often > 1 else "")
+    )
 
 
 def require_voucher(voucher: bytes, payload: bytes, epoch: Epoch, party: str, moment: Round, purpose: str) -> None:

@@ -3,18 +3,22 @@
 Refusals, silence and dead nodes are told apart here: a refusal is a party's decision and stops the run; silence is
 reported as lost, and the secure sum decides whether the others may go on. Nothing is aggregated from fewer answers
 than were asked for.
+
+Who a node is, the SuperLink's register says, by the key that the node connected with. A name inside a message or a
+refusal is only a claim: a registered party that is none of the plan's could otherwise refuse in another one's name, or
+take its place. Such nodes are not even greeted.
 """
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from flwr.app import Message
 from flwr.common.constant import ErrorCode
-from flwr.serverapp import Grid
 
 from synth.errors import MissingParties, ProtocolError, Refusal
 from synth.messages import wire
@@ -23,6 +27,27 @@ from synth.messages.wire import Envelope
 POLL_SECONDS = 0.05
 MOST_REPEATS = 5  # of messages in one exchange that the SuperLink lost
 REFUSED = 400  # what a party's guard sends; see fed_node/guard.py
+CODE = re.compile(r"[a-z][a-z.-]{0,60}")  # of a refusal; see docs/refusals.md
+
+
+class Node(Protocol):
+    """What the SuperLink's register knows of a connected node."""
+
+    @property
+    def node_id(self) -> int: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+class NamedGrid(Protocol):
+    """The part of Flower's `Grid` that is used here."""
+
+    def get_nodes(self) -> Iterable[Node]: ...
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]: ...
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]: ...
 
 
 @dataclass(frozen=True)
@@ -42,35 +67,42 @@ class Exchange(Protocol):
 class GridExchange:
     """An `Exchange` over Flower's message API."""
 
-    def __init__(self, grid: Grid, timeout_seconds: float, waiting: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(
+        self, grid: NamedGrid, timeout_seconds: float, waiting: Callable[[int], None] = lambda _: None
+    ) -> None:
         self.grid = grid
         self.timeout_seconds = timeout_seconds  # for one answer, local training included
         self.waiting = waiting  # told how many nodes are connected, while too few are
-        self.node_of: dict[str, int] = {}  # party name → Flower node id, learnt at hello
+        self.node_of: dict[str, int] = {}  # party name → Flower node id, by the register
 
     def discover(self, content: Envelope, parties: list[str], minimum: int) -> dict[str, Envelope]:
-        """Say hello to every connected node, after waiting for as many as there are parties; replies by party."""
+        """Say hello to the nodes of these parties, after waiting for all of them; replies by party."""
         deadline = time.monotonic() + self.timeout_seconds
-        while len(nodes := list(self.grid.get_node_ids())) < len(parties) and time.monotonic() < deadline:
+        while len(nodes := self._members(parties)) < len(parties) and time.monotonic() < deadline:
             self.waiting(len(nodes))
             time.sleep(POLL_SECONDS)
-        replies: dict[str, Envelope] = {}
-        for node, message in self._round_trip("hello", dict.fromkeys(nodes, content)).items():
-            if message.has_error() and message.error.code != REFUSED:
-                continue  # a dead node; whether its party is missed shows below
-            envelope = _content(f"node {node}", message)
-            party = str(envelope.options.get("party"))
-            if party in replies:
-                raise ProtocolError(f"two nodes call themselves '{party}'; stop one of them")
-            if party in parties:
-                replies[party] = envelope
-                self.node_of[party] = node
+        self.node_of = nodes
+        replies = {
+            party: envelope
+            for party, envelope in self("hello", dict.fromkeys(parties, content)).received.items()
+            if _is_own(party, envelope)
+        }
         missing = sorted(set(parties) - set(replies))
         if len(replies) < minimum:
             raise MissingParties(
                 f"not connected: {', '.join(missing)}. Start their nodes (or take them out of the plan), then resume."
             )
         return replies
+
+    def _members(self, parties: list[str]) -> dict[str, int]:
+        """The connected nodes of these parties; whoever else is registered has no part in the run."""
+        found: dict[str, int] = {}
+        for node in self.grid.get_nodes():
+            if node.name in found:
+                raise ProtocolError(f"two nodes are registered as '{node.name}'; take one out of the register")
+            if node.name in parties:
+                found[node.name] = node.node_id
+        return found
 
     def __call__(self, kind: str, envelopes: dict[str, Envelope]) -> Replies:
         party_of = {self.node_of[party]: party for party in envelopes if party in self.node_of}
@@ -115,10 +147,20 @@ class GridExchange:
         return {identity: node for identity, node in pushed if identity}
 
 
-def _content(sender: str, message: Message) -> Envelope:
+def _is_own(party: str, envelope: Envelope) -> bool:
+    if envelope.options.get("party") == party:
+        return True
+    raise ProtocolError(
+        f"the node that is registered as '{party}' answers in another name; its 'party' and the register must agree"
+    )
+
+
+def _content(party: str, message: Message) -> Envelope:
+    """What a party's node sent; its refusals and faults are its own, whatever name they carry."""
     if message.has_error():
-        party, _, code = (message.error.reason or "").partition("/")
-        if message.error.code == REFUSED and code:
-            raise Refusal(party, code)
-        raise MissingParties(f"{sender} could not answer (Flower error {message.error.code}); see its log, then resume")
-    return wire.from_records(message.content)
+        code = (message.error.reason or "").rpartition("/")[2]
+        raise Refusal(party, code if CODE.fullmatch(code) else "unknown")
+    try:
+        return wire.from_records(message.content)
+    except ProtocolError as error:
+        raise ProtocolError(f"party '{party}' sent what cannot be read: {error}. Nothing was added up.") from error

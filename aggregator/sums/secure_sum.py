@@ -27,15 +27,16 @@ from aggregator.sums.epochs import Epoch, KeyAgreement
 from aggregator.sums.exchange import Exchange
 from crypto.keys import Identity
 from crypto.rounds import Round
-from synth.certificate.certificate import Signature, SignedStatement
-from synth.errors import MissingParties, ProtocolError, Refusal
+from synth.certificate.certificate import Signature, SignedStatement, Statement, events_of
+from synth.errors import InputError, MissingParties, PrivacyError, ProtocolError, Refusal
 from synth.interface import Answer, Ask, Scalar, Sum
 from synth.messages import wire
 from synth.messages.fields import as_arrays, text
 from synth.messages.sums import purpose_of, question_of, tolerates_loss
 from synth.messages.wire import Envelope
 from synth.plan import Plan
-from synth.programme import mode_of
+from synth.privacy.workable import unworkable
+from synth.programme import mode_of, whole_cost
 
 log = logging.getLogger("aggregator")
 T = TypeVar("T")
@@ -163,7 +164,7 @@ class SecureSum:
         )
         try:
             statement, raw = signed.statement, bytes.fromhex(signature)
-        except (ValidationError, ValueError):
+        except (ValidationError, ValueError, InputError):
             raise ProtocolError(f"the statement of '{party}' cannot be read; it runs another version") from None
         identity = self.agreement.roster[party]
         with sum_refusals():
@@ -171,4 +172,15 @@ class SecureSum:
         expected = (party, self.run, self.plan.digest(), identity.public.hex())
         if (statement.party, statement.run, statement.plan_digest, public_key) != expected:
             raise Disagreement(f"the statement of '{party}' is about another party, run or plan")
+        self._require_workable(statement)
         return signed
+
+    def _require_workable(self, statement: Statement) -> None:
+        """Refuse events that would take hours to compose, and are none that the plan's asks cost."""
+        try:
+            planned = {event.units()[0] for event in whole_cost(self.plan, statement.party)}
+            wrong = unworkable(events_of(statement), planned)
+        except PrivacyError as error:
+            wrong = str(error)
+        if wrong:
+            raise Disagreement(f"'{statement.party}' states to have spent what the plan does not cost: {wrong}")

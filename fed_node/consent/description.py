@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 
 from synth.plan import Mode, Plan, Privacy
+from synth.printable import quoted
 from synth.privacy.events import Event
 from synth.programme import Phase, Stage, programme
 
@@ -15,17 +17,23 @@ WAYS: dict[Mode, str] = {
 }
 
 
+def in_groups(digest: str) -> str:
+    """A digest in groups of eight, to be read and typed."""
+    return " ".join(textwrap.wrap(digest, 8))
+
+
 def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
     """What approving `plan` means for `party`. `events` is its whole cost, where it is known."""
     member = plan.party(party)
     columns = list(plan.table.released)
     unread = [name for name in plan.table.columns if name not in columns]
     lines = [
-        f"Plan '{plan.name}' (digest {plan.digest()})",
+        f"Plan '{plan.name}', whose digest is",
+        f"  {in_groups(plan.digest())}",
         f"  Parties: {', '.join(p.name for p in plan.parties)}; sums are opened of {plan.minimum_parties} or more.",
         f"  You are '{party}' and declare {member.rows} rows, which everybody may know.",
-        f"  Read: {len(columns)} columns ({', '.join(columns)}).",
-        f"  Never read: {', '.join(unread) or 'nothing; the schema names no identifier'}.",
+        f"  Read: {len(columns)} columns ({', '.join(map(quoted, columns))}).",
+        f"  Never read: {', '.join(map(quoted, unread)) or 'nothing; the schema names no identifier'}.",
         "What leaves this party",
         *(f"  {place}. {_leaving(plan, stage)}" for place, stage in enumerate(programme(plan).stages, start=1)),
         "  Everybody may see the synthetic table, the model, and every sum that is opened.",

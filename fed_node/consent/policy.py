@@ -71,6 +71,13 @@ class Policy(Strict):
         "need nobody's approval. Empty: every plan waits for `fedsynth node approve`.",
     )
 
+    maximum_automatic_runs: int = Field(
+        100,
+        ge=0,
+        description="Most runs that may ever begin under auto_approve. Each leaves a little on the volume, even if it "
+        "spends nothing.",
+    )
+
     @field_validator("auto_approve", mode="before")
     @classmethod
     def _schemas_by_digest(cls, value: object) -> object:

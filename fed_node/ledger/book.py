@@ -15,11 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fed_node.ledger.chain import Link
+from fed_node.ledger.heads import first_head, next_head
 from fed_node.ledger.tally import Tally, tally_of
 from synth.privacy.accounting import Spent
 from synth.privacy.events import Event, from_dict, to_dict
 
-Kind = Literal["open", "budget", "approve", "withdraw", "reserve", "charge", "answer", "bind", "release", "finish"]
+Kind = Literal[
+    "open", "budget", "approve", "withdraw", "reserve", "charge", "answer", "bind", "release", "finish", "restore"
+]  # fmt: skip
 DELTA_WITHOUT_BUDGET = 1e-6  # only what simulations on public rows print depends on it
 UNBOUNDED = "unbounded"  # JSON has no infinity
 
@@ -44,7 +47,7 @@ class Entry:
     "withdraw" gives it back and is remembered. "reserve" begins a run and binds it to its plan for ever; it takes over
     what an approval set aside. "charge" spends, "answer" says that the answer is stored and may leave, "bind" names
     the one list of parties in whose sum it may be opened; "release" gives back what a run did not use, "finish" does so
-    for good.
+    for good. "restore" charges, after an older copy was put back, what a run spent beyond it, and ends that run.
     `time` is for people; nothing is decided by it.
     """
 
@@ -60,6 +63,7 @@ class Entry:
     answer_digest: str = ""
     parties: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()
+    witnessed: tuple[int, str] | None = None  # "restore": number and head of an entry that the older copy lacks
     number: int = 0
     hash: str = ""
 
@@ -98,9 +102,13 @@ class Book:
         self.accounts: dict[str, Account] = {}
         self.approvals: dict[str, Account] = {}  # set aside, not yet taken over by a run
         self.withdrawn: set[str] = set()  # digests of plans that nobody approved since
+        self.automatic: set[str] = set()  # runs that took over nobody's approval
         self.entries: list[Entry] = []
+        self.heads: list[str] = []  # by entry, as others may see them
+        self.lost: set[tuple[int, str]] = set()  # heads of entries that an older copy lacks, and that were made up for
 
     def enter(self, entry: Entry) -> None:
+        self.heads.append(next_head(self.heads[-1], entry) if self.heads else first_head(entry))
         self.entries.append(entry)
         match entry.kind:
             case "open" | "budget":
@@ -112,7 +120,8 @@ class Book:
                 self.approvals.pop(entry.plan_digest, None)
                 self.withdrawn.add(entry.plan_digest)
             case "reserve":
-                self.approvals.pop(entry.plan_digest, None)
+                if self.approvals.pop(entry.plan_digest, None) is None and entry.run not in self.accounts:
+                    self.automatic.add(entry.run)
                 account = self.accounts.setdefault(entry.run, Account(entry.plan_digest, tally_of(entry.events), entry))
                 account.is_open, account.frame = True, entry
             case "charge":
@@ -127,8 +136,20 @@ class Book:
                 account = self.accounts[entry.run]
                 account.is_open, account.frame = False, entry
                 account.is_finished |= entry.kind == "finish"
+            case "restore":
+                self._restore(entry)
             case _:
                 raise ValueError(f"'{entry.kind}' is no kind of entry")
+
+    def _restore(self, entry: Entry) -> None:
+        """The run is over and cost at least this; an approval of its plan was used by what was lost."""
+        self.approvals.pop(entry.plan_digest, None)
+        account = self.accounts.setdefault(entry.run, Account(entry.plan_digest, Counter(), entry))
+        account.charged += tally_of(entry.events)
+        account.reserved |= account.charged
+        account.is_open, account.is_finished, account.frame = False, True, entry
+        if entry.witnessed is not None:
+            self.lost.add(entry.witnessed)
 
     @property
     def delta(self) -> float:
@@ -171,13 +192,16 @@ def to_body(entry: Entry) -> dict[str, Any]:
         body |= {"sequence": entry.sequence, "answer_digest": entry.answer_digest}
     if entry.kind == "bind":
         body |= {"sequence": entry.sequence, "parties": list(entry.parties)}
+    if entry.witnessed is not None:
+        body |= {"witnessed": list(entry.witnessed)}
     return body
 
 
 def from_link(link: Link) -> Entry:
     body = dict(link.body)
-    budget = body.pop("budget", None)
+    budget, witnessed = body.pop("budget", None), body.pop("witnessed", None)
     return Entry(
+        witnessed=witnessed and (int(witnessed[0]), str(witnessed[1])),
         cumulative=_spent_from(body.pop("cumulative")),
         budget=budget and Budget(**budget),
         events=tuple(from_dict(event) for event in body.pop("events", [])),

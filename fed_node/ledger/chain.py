@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fed_node.errors import StoreDamaged, StoreError, StoreInUse, StoreUnwritable
+from synth.messages.archive import private_folder
 
 ROOT = "0" * 64  # what the first entry is chained to
 LOCK_WAIT_SECONDS = 10.0  # a reader holds the file for milliseconds
@@ -104,6 +105,7 @@ class Chain:
         else:
             beside = self.path.with_name(f".{self.path.name}.new")
             beside.unlink(missing_ok=True)
+            beside.touch(mode=0o600)  # what a party spent, on which plans, is nobody else's affair
             fresh = _connected(beside, create=True)
             fresh.executescript(TABLE)
             fresh.close()
@@ -144,7 +146,7 @@ class Chain:
 def _locked(path: Path) -> int:
     """The descriptor that holds the writer's lock; the system lets go of it when the process ends, however it ends."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         descriptor = os.open(_lock_path(path), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError as error:
         raise StoreUnwritable(

@@ -174,6 +174,23 @@ class Ledger(LedgerView):
             account = self._account(run)
             return account.frame if account.is_finished else self._end("finish", run, account)
 
+    def restore(
+        self, run: str, plan_digest: str, spent: Iterable[Event], witnessed: tuple[int, str] | None = None
+    ) -> Entry:
+        """After an older copy was put back: charge what a run spent in all, as far as this copy does not know of it,
+        whatever the budget says. What happened is not refused; what comes next is."""
+        with self._guard:
+            book, account = self._current(), self._current().accounts.get(run)
+            known = account.charged if account else tally_of([])
+            missing = tally_of(spent) - known
+            after = Entry("restore", utc_now(), Spent(0.0, book.delta, "none"), run=run, plan_digest=plan_digest,
+                          events=tuple(events_of(missing)), witnessed=witnessed)  # fmt: skip
+            parts = [
+                *book.others(account, book.approvals.get(plan_digest)),
+                Account(plan_digest, known + missing, after),
+            ]
+            return self._append(replace(after, cumulative=held(parts, book.budget)))
+
     def _end(self, kind: Kind, run: str, account: Account) -> Entry:
         book, unused = self._current(), account.unused
         after = replace(account, is_open=False)

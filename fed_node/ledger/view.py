@@ -12,6 +12,7 @@ from pathlib import Path
 from fed_node.errors import StoreDamaged
 from fed_node.ledger.book import Book, Budget, Entry, from_link, spent_to_dict
 from fed_node.ledger.chain import Chain
+from fed_node.ledger.heads import FRAMES
 from fed_node.ledger.lifetime import held
 from fed_node.ledger.tally import events_of, tally_of
 from synth.errors import InputError, PrivacyError
@@ -58,6 +59,32 @@ class LedgerView:
         """Hash of the last entry; in a certificate it proves later that nothing was cut off."""
         return self._chain.head
 
+    def head_at(self, number: int) -> str | None:
+        """The head that others may see, as it was after that entry; None: there is no such entry."""
+        with self._guard:
+            heads = self._current().heads
+            return heads[number - 1] if 0 < number <= len(heads) else None
+
+    def knows(self, number: int, head: str) -> bool:
+        """Whether this ledger held that head once, or an administrator made up for what it lacks."""
+        with self._guard:
+            return self.head_at(number) == head or (number, head) in self._current().lost
+
+    def frames(self) -> list[Entry]:
+        """Entries whose heads are shown to others."""
+        with self._guard:
+            return [entry for entry in self._current().entries if entry.kind in FRAMES]
+
+    def lost(self) -> list[tuple[int, str]]:
+        """Heads of entries that an older copy lacked, and that were made up for."""
+        with self._guard:
+            return sorted(self._current().lost)
+
+    def end_of(self, run: str) -> Entry:
+        """The entry that ended a run."""
+        with self._guard:
+            return self._current().accounts[run].frame
+
     def history(self) -> list[Entry]:
         with self._guard:
             return list(self._current().entries)
@@ -70,6 +97,10 @@ class LedgerView:
                 return events_of(book.charged())
             account = book.accounts.get(run)
             return events_of(account.charged) if account else []
+
+    def lacks(self, run: str, events: Sequence[Event]) -> list[Event]:
+        """Of these events those that the run was not charged for."""
+        return events_of(tally_of(events) - tally_of(self.events(run)))
 
     def asks(self, run: str) -> list[int]:
         """Numbers of the asks that a run was charged for."""
@@ -115,6 +146,16 @@ class LedgerView:
         """Whether somebody took the plan's approval back and nobody gave it again."""
         with self._guard:
             return plan_digest in self._current().withdrawn
+
+    def is_set_aside(self, plan_digest: str) -> bool:
+        """Whether a person's approval waits for the plan's next run."""
+        with self._guard:
+            return plan_digest in self._current().approvals
+
+    def automatic_runs(self) -> int:
+        """How many runs ever began without a person's approval."""
+        with self._guard:
+            return len(self._current().automatic)
 
     def spent(self, run: str | None = None) -> Spent:
         """Tight ε of `events`, at the budget's δ: what was lost if the plans had been fixed beforehand."""

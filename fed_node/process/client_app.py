@@ -14,13 +14,11 @@ from flwr.clientapp import ClientApp
 
 from fed_node.guard import guard
 from fed_node.process import logs
-from fed_node.process.frames import Request
+from fed_node.process.frames import KINDS, Request
 from fed_node.process.worker_client import ask_worker
 from synth.errors import InputError
 from synth.messages import wire
 from synth.messages.wire import Envelope
-
-KINDS = ("hello", "keys", "ask", "confirm", "open", "finish")
 
 app = ClientApp(mods=[guard])
 

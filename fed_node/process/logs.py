@@ -10,9 +10,11 @@ from __future__ import annotations
 import datetime as dt
 import json
 import logging
+import os
 import sys
 import traceback
 from collections.abc import Iterator
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -20,11 +22,13 @@ from typing import Any
 from crypto.errors import CryptoError
 from fed_node.errors import StoreUnwritable
 from synth.errors import FedsynthError
+from synth.messages.archive import private_folder
 
 OURS = "fed_node"
 LARGEST_FILE_BYTES = 10_000_000
 FILES_KEPT = 5
-FIELDS = ("party", "run", "kind", "code", "seconds")  # what callers add by `extra`
+LONGEST_MESSAGE = 2_000  # characters: the aggregator chooses some of the words that a refusal quotes
+FIELDS = ("party", "run", "kind", "code", "seconds", "network")  # what callers add by `extra`
 
 
 class JsonLines(logging.Formatter):
@@ -43,6 +47,9 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=_type_name)
 
     def _message(self, record: logging.LogRecord) -> str:
+        return self._whole_message(record)[:LONGEST_MESSAGE]
+
+    def _whole_message(self, record: logging.LogRecord) -> str:
         if self.debug_values:
             return record.getMessage()
         if record.name.partition(".")[0] != OURS:
@@ -60,7 +67,7 @@ class JsonLines(logging.Formatter):
         return {
             "type": _type_name(error),
             "code": getattr(error, "code", "internal") if is_ours(error) else "internal",
-            "message": str(error) if told else None,
+            "message": str(error)[:LONGEST_MESSAGE] if told else None,
             "frames": frames,
         }
 
@@ -87,10 +94,19 @@ def log_client() -> None:
     _send(logging.getLogger(OURS), [logging.StreamHandler(sys.stderr)], debug_values=False)
 
 
+class PrivateFile(RotatingFileHandler):
+    """For its owner alone, each time that a new file is begun."""
+
+    def _open(self) -> TextIOWrapper:
+        stream = super()._open()
+        os.chmod(self.baseFilename, 0o600)
+        return stream
+
+
 def _file(path: Path) -> logging.Handler:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return RotatingFileHandler(path, maxBytes=LARGEST_FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8")
+        private_folder(path.parent)
+        return PrivateFile(path, maxBytes=LARGEST_FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8")
     except OSError as error:
         raise StoreUnwritable(f"cannot write the log {path}: {error.strerror}. Make the volume writable.") from error
 

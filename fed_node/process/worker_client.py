@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fed_node.guard import Refused
 from fed_node.process.frames import PING, Hangup, Request, receive_reply, send_request
+from fed_node.process.socket_name import socket_name
 from synth.errors import FedsynthError
 from synth.interface import Scalar
 from synth.messages.wire import Envelope
@@ -60,7 +61,8 @@ def _connected(path: Path, patience_seconds: float) -> socket.socket:
     while True:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            connection.connect(str(path))
+            with socket_name(path) as name:
+                connection.connect(name)
             return connection
         except (FileNotFoundError, ConnectionRefusedError):
             connection.close()

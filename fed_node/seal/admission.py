@@ -12,9 +12,12 @@ from dataclasses import dataclass, replace
 from crypto import sealed
 from crypto.announcement import admit, announce
 from crypto.ckks import PartyContext
+from crypto.keys import IdentityKey
 from crypto.pairing import pair_secrets
+from crypto.rounds import KeyPeriod
 from fed_node.seal.credentials import Credentials
 from fed_node.seal.session import Session, SessionStore
+from fed_node.witnesses import Witnesses
 from synth.messages.fields import as_array, as_arrays, blob, blobs, number
 from synth.messages.wire import Envelope
 from synth.plan import Plan
@@ -30,17 +33,25 @@ class Admission:
     plan: Plan
     credentials: Credentials
     sessions: SessionStore
+    witnesses: Witnesses | None = None  # of ledgers; none where there is nobody to meet
 
     @property
     def party(self) -> str:
         return self.credentials.party
+
+    def check_hello(self, envelope: Envelope) -> None:
+        """Everybody of the plan is pinned here, and the message names an epoch."""
+        _ = self.credentials.roster
+        number(envelope, "epoch")
 
     def hello(self, envelope: Envelope) -> Envelope:
         """Announce a new session key, for the epoch asked for or the next one that is still unused here."""
         identity = self.credentials.roster[self.party]
         epoch = max(number(envelope, "epoch"), self.sessions.next_epoch)
         key = self.sessions.offer(epoch)
-        message = announce(self.credentials.identity, key, period=self.sessions.period(epoch), party=self.party)
+        period, signer = self.sessions.period(epoch), self.credentials.identity
+        attached = self._attached(signer, period)
+        message = announce(signer, key, period=period, party=self.party, attached=attached)
         return Envelope(
             {"announcement": as_array(message)},
             {"party": self.party, "identity": identity.to_text(), "epoch": epoch},
@@ -59,6 +70,11 @@ class Admission:
         self.sessions.begin(session)
         return reply
 
+    def _attached(self, signer: IdentityKey, period: KeyPeriod) -> bytes:
+        if self.witnesses is None or only_plain(self.plan):
+            return b""
+        return self.witnesses.attached(signer, period.run, period.plan, self.credentials.roster)
+
     def _admitted(self, envelope: Envelope) -> Session:
         epoch = number(envelope, "epoch")
         key, period = self.sessions.offered(epoch), self.sessions.period(epoch)
@@ -73,6 +89,8 @@ class Admission:
             minimum=self.plan.minimum_parties,
         )
         pair_secrets(key, self.party, admitted)  # refuses a list without this party, or with another key in its name
+        if self.witnesses is not None:
+            self.witnesses.meet(admitted, self.credentials.roster)
         public_keys = {party: each.session_public for party, each in admitted.items()}
         return Session(period, self.party, key, public_keys, None)
 

@@ -38,7 +38,6 @@ class RunFolder:
     def write(self, name: str, content: bytes) -> None:
         """Write durably, the plan's digest before all else. Readable by the owner alone."""
         if not self._require_plan():
-            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_durably(self.path / _PLAN, self.plan_digest.encode())
         write_durably(self.path / name, content)
 

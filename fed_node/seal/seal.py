@@ -25,6 +25,7 @@ from fed_node.seal.credentials import Credentials
 from fed_node.seal.journal import Journal, LastSealed, Lists
 from fed_node.seal.run_folder import RunFolder
 from fed_node.seal.session import SessionStore
+from fed_node.witnesses import Witnesses
 from synth.errors import ProtocolError
 from synth.interface import Answer, Ask
 from synth.messages import wire
@@ -38,14 +39,28 @@ from synth.programme import mode_of
 class Seal:
     """One party's part in the secure sums of one run, under the one plan that the run belongs to."""
 
-    def __init__(self, plan: Plan, party: str, run: str, home: Path, peers: Mapping[str, str], lists: Lists) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        party: str,
+        run: str,
+        home: Path,
+        peers: Mapping[str, str],
+        lists: Lists,
+        witnesses: Witnesses | None = None,
+    ) -> None:
         if not RUN_NAME.fullmatch(run):
             raise ProtocolError("a run's name must be letters, digits, '.', '_' and '-', at most 128 of them")
         self.plan = plan
         folder = RunFolder(home / "sessions" / run, plan.digest())
         self.sessions, self.journal = SessionStore(folder, run, party), Journal(folder, lists)
         self.credentials = Credentials(plan, party, home, peers)
-        self.admission = Admission(plan, self.credentials, self.sessions)
+        self.admission = Admission(plan, self.credentials, self.sessions, witnesses)
+
+    @sum_refusals()
+    def check_hello(self, envelope: Envelope) -> None:
+        """Refuse a hello that could not be answered, before anything is written for it."""
+        self.admission.check_hello(envelope)
 
     @sum_refusals()
     def hello(self, envelope: Envelope) -> Envelope:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -19,27 +18,30 @@ from fed_node.source.csv_file import CsvFile
 from fed_node.source.database import QueryResult
 from fed_node.source.growing import Growing
 from fed_node.source.parquet_file import ParquetFile
-from fed_node.source.places import CsvSource, ParquetSource, Source, SqlSource, source_of
+from fed_node.source.places import CsvSource, EngineSource, ParquetSource, Source, SqlSource, source_of
 from fed_node.source.reading import Reader
 from fed_node.source.report import (
     DataReport,
     Findings,
     require_fit,
-    rule_in_words,
     too_few_rows,
     undecodable_cells,
 )
+from fed_node.source.streamed import StreamedRows
 from synth.encoding.records import Codec, Problem, Records
-from synth.errors import DataError
+from synth.encoding.rows import Rows
+from synth.errors import DataError, InputError
 from synth.schema import Schema
 
 __all__ = [
     "CsvSource",
     "DataReport",
+    "EngineSource",
     "ParquetSource",
     "Source",
     "SqlSource",
     "check_data",
+    "open_rows",
     "read_records",
     "read_records_from",
     "read_table",
@@ -54,6 +56,10 @@ NO_HEADER = Problem(  # its "names" are not shown: they are probably the cells o
     "names none of the declared columns",
     "is there a header line? If so, check the file's separator",
 )
+LARGE = 1 << 30  # bytes of rows in memory
+LARGE_TEXT = 1 << 29  # bytes of a CSV file; in memory its rows take about as much, compressed ones several times that
+BYTES_A_CELL = 8
+NO_ENGINES = "Ibis and DuckDB, which count rows where they live, are not installed: pip install 'fedsynth[sources]'"
 log = logging.getLogger("fed_node")
 
 
@@ -62,18 +68,38 @@ def read_records(source: Source, schema: Schema) -> Records:
 
     It refuses nothing that a single row could bring about; what the rules changed is counted in the party's own log.
     """
-    codec, reader = Codec(schema), _opened(source, schema)
-    require_fit(_header_report(codec, reader))
-    columns, findings = {name: Growing() for name in schema.released}, Findings(reader)
-    nothing = pd.DataFrame(columns=list(schema.released), dtype="str")
-    for frame in chain([nothing], reader.frames(list(schema.released))):
-        records, problems = codec.fit(frame)
-        findings.add(problems, len(frame))
-        for name, values in records.columns.items():
-            columns[name].extend(values)
-    for problem in findings.problems():
-        log.warning("%s", rule_in_words(problem))
-    return Records({name: column.values for name, column in columns.items()})
+    require_fit(_header_report(Codec(schema), _opened(source, schema)))
+    return StreamedRows(schema, lambda: _opened(source, schema), Path()).gathered(Growing)
+
+
+def open_rows(source: Source, schema: Schema, scratch: Path) -> Rows:
+    """The rows for a release, in memory if they fit there, else where they are; `scratch` is a folder for the rest."""
+    require_fit(_header_report(Codec(schema), _opened(source, schema)))
+    scratch.mkdir(mode=0o700, exist_ok=True)
+    streamed = StreamedRows(schema, lambda: _opened(source, schema), scratch)
+    match source:
+        case EngineSource():
+            return _counted(source, streamed)
+        case ParquetSource() if source.engine == "duckdb" or (source.engine is None and _is_large(source, schema)):
+            return _counted(source, streamed)
+        case CsvSource() if source.path.stat().st_size > LARGE_TEXT:
+            return streamed.at_hand()
+    return streamed.gathered(Growing)
+
+
+def _is_large(source: ParquetSource, schema: Schema) -> bool:
+    return ParquetFile(source).rows * len(schema.released) * BYTES_A_CELL > LARGE
+
+
+def _counted(source: ParquetSource | EngineSource, streamed: StreamedRows) -> Rows:
+    try:
+        from fed_node.source.engines.rows import EngineRows
+    except ImportError:
+        if isinstance(source, EngineSource) or source.engine is not None:
+            raise InputError(NO_ENGINES) from None
+        log.warning("%s", NO_ENGINES)
+        return streamed
+    return EngineRows(streamed.codec.schema, streamed.read, streamed.scratch, source)
 
 
 def read_records_from(path: Path, schema: Schema) -> Records:
@@ -134,6 +160,16 @@ def _opened(source: Source, schema: Schema) -> Reader:
             return ParquetFile(source)
         case SqlSource():
             return QueryResult(source)
+        case EngineSource():
+            return _engine_reader(source)
+
+
+def _engine_reader(source: EngineSource) -> Reader:
+    try:
+        from fed_node.source.engines.reader import EngineReader
+    except ImportError:
+        raise InputError(NO_ENGINES) from None
+    return EngineReader(source)
 
 
 def _header_report(codec: Codec, reader: Reader) -> DataReport:

@@ -70,7 +70,7 @@ class _Cutter:
 
     def _read(self, text: bytes, start: int, limit: int) -> tuple[bytes, int] | None:
         """The row that begins here, every cell quoted, and where it ends; None if it does not end before the limit."""
-        cells, place = [], start
+        cells, place, over_lines = [], start, False
         while (found := self._cell.match(text, place, limit)) is not None and (place := found.end()) < limit:
             quoted, behind, plain = found.groups()
             ends = text[place] == LINE
@@ -78,8 +78,11 @@ class _Cutter:
             tail = tail.removesuffix(b"\r") if ends else tail
             if quoted is None and tail.startswith(b'"'):
                 return None  # opened, and not closed before the limit
-            if quoted is not None and tail and b"\n" in quoted:
-                return self.no_row, text.index(b"\n", start) + 1  # the quote that closes it opens a cell further on
+            over_lines = over_lines or (quoted is not None and b"\n" in quoted)
+            if over_lines and (tail if quoted is not None else b'"' in tail):
+                # A row over several lines is taken only with every quote in place: else it was a stray quote that
+                # opened it, and the one that seemed to close it opens a cell further on.
+                return self.no_row, text.index(b"\n", start) + 1
             cells.append((quoted or b"") + tail.replace(b'"', b'""'))
             place += 1
             if ends:

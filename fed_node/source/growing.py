@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 
 from synth.interface import Array
@@ -19,3 +22,22 @@ class Growing:
             self.values = np.empty(0, dtype=piece.dtype)
         self.values.resize(start + len(piece), refcheck=False)  # nobody else holds it
         self.values[start:] = piece
+
+
+class GrowingOnDisk:
+    """The same in a file that has no name: only this process can read it, and it is gone when the process is."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the last array over it
+        self._dtype = np.dtype(np.float64)
+
+    @property
+    def values(self) -> Array:
+        self._file.flush()
+        if self._file.tell() == 0:
+            return np.empty(0, dtype=self._dtype)
+        return np.memmap(self._file, dtype=self._dtype, mode="r")
+
+    def extend(self, piece: Array) -> None:
+        self._dtype = piece.dtype
+        self._file.write(np.ascontiguousarray(piece).data)

@@ -1,8 +1,4 @@
-"""Rows from a Parquet file, typed, a few hundred thousand at a time. Columns that are not asked for are not read.
-
-A column has the type that the file's own schema gives it, whatever its cells are: pandas would make real numbers of
-whole ones, and objects of truth values, as soon as a piece holds one empty cell.
-"""
+"""Rows from a Parquet file, typed, a few hundred thousand at a time. Columns that are not asked for are not read."""
 
 from __future__ import annotations
 
@@ -11,25 +7,14 @@ from typing import Any
 
 import pandas as pd
 import pyarrow
-import pyarrow.compute
 import pyarrow.parquet
 
+from fed_node.source.arrow_cells import frame_of
 from fed_node.source.places import ParquetSource
 from fed_node.source.reading import require_file
 from synth.errors import DataError
 
 ROWS_AT_ONCE = 1 << 17
-WITH_EMPTY_CELLS = {
-    pyarrow.bool_(): pd.BooleanDtype(),
-    pyarrow.int8(): pd.Int8Dtype(),
-    pyarrow.int16(): pd.Int16Dtype(),
-    pyarrow.int32(): pd.Int32Dtype(),
-    pyarrow.int64(): pd.Int64Dtype(),
-    pyarrow.uint8(): pd.UInt8Dtype(),
-    pyarrow.uint16(): pd.UInt16Dtype(),
-    pyarrow.uint32(): pd.UInt32Dtype(),
-    pyarrow.uint64(): pd.UInt64Dtype(),
-}
 
 
 class ParquetFile:
@@ -43,6 +28,15 @@ class ParquetFile:
         except (pyarrow.ArrowException, OSError):
             raise self._unreadable() from None
 
+    @property
+    def rows(self) -> int:
+        return int(pyarrow.parquet.read_metadata(self.source.path).num_rows)
+
+    @property
+    def fields(self) -> Any:
+        """The file's own schema."""
+        return self._fields
+
     def header(self) -> list[str]:
         return list(self._fields.names)
 
@@ -52,9 +46,7 @@ class ParquetFile:
         try:
             with pyarrow.parquet.ParquetFile(self.source.path, buffer_size=1 << 20, pre_buffer=False) as file:
                 for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns):
-                    yield _plain(batch).to_pandas(
-                        date_as_object=False, types_mapper=WITH_EMPTY_CELLS.get, ignore_metadata=True
-                    )
+                    yield frame_of(batch)
         except (pyarrow.ArrowException, OSError):
             raise self._unreadable() from None
 
@@ -64,43 +56,3 @@ class ParquetFile:
 
     def _unreadable(self) -> DataError:
         return DataError(f"{self.place} cannot be read as Parquet: it is cut, or of another format. Export it again.")
-
-
-def _plain(batch: Any) -> Any:
-    """Dictionary and decimal columns as what they stand for (pandas would make Python objects of them), text as text.
-
-    Some writers put bytes into text columns that are no UTF-8; those become U+FFFD, as in a CSV file.
-    """
-    for place, field in enumerate(batch.schema):
-        column = batch.column(place)
-        if pyarrow.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if pyarrow.types.is_decimal(column.type):
-            column = column.cast(pyarrow.float64())
-        elif pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type):
-            column = _decoded(column)
-        elif pyarrow.types.is_time(column.type):
-            column = _within_a_day(column)
-        batch = batch.set_column(place, field.name, column)
-    return batch
-
-
-def _within_a_day(column: Any) -> Any:
-    """Times of day as they are; what lies outside a day, of which nobody can make an object, as empty."""
-    units = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-    ticks = column.view(pyarrow.int32() if column.type.bit_width == 32 else pyarrow.int64())
-    day = 24 * 60 * 60 * units[column.type.unit]
-    inside = pyarrow.compute.and_(
-        pyarrow.compute.greater_equal(ticks, 0), pyarrow.compute.less(ticks, pyarrow.scalar(day, pyarrow.int64()))
-    )
-    return pyarrow.compute.if_else(inside, column, pyarrow.scalar(None, column.type))
-
-
-def _decoded(column: Any) -> Any:
-    try:
-        column.validate(full=True)
-    except pyarrow.ArrowInvalid:
-        cells = column.cast(pyarrow.large_binary()).to_pylist()
-        texts = [None if cell is None else cell.decode("utf-8", errors="replace") for cell in cells]
-        return pyarrow.array(texts, column.type)
-    return column

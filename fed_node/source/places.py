@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -32,18 +32,20 @@ class ParquetSource(Strict):
 
     kind: Literal["parquet"] = "parquet"
     path: Path = Field(description="The file.")
+    engine: Literal["memory", "duckdb"] | None = Field(
+        None,
+        description="Who counts: our own code, on rows in memory, or DuckDB, in the file. Left out: DuckDB if the rows "
+        "would take more than 1 GiB.",
+    )
 
 
-class SqlSource(Strict):
-    """The rows of a query on a database that SQLAlchemy knows."""
-
-    kind: Literal["sql"] = "sql"
+class _Query(Strict):
     query: str = Field(min_length=1, description="A SELECT that returns the schema's columns, one row a record.")
     url_file: Path | None = Field(None, description="File that holds the database's URL, password included.")
     url_env: str | None = Field(None, description="Environment variable that holds it instead.")
 
     @model_validator(mode="after")
-    def _one_place(self) -> SqlSource:
+    def _one_place(self) -> Self:
         if (self.url_file is None) == (self.url_env is None):
             raise ValueError("give the database's URL by url_file or by url_env, one of them")
         return self
@@ -65,7 +67,20 @@ class SqlSource(Strict):
         return found
 
 
-Source = Annotated[CsvSource | ParquetSource | SqlSource, Field(discriminator="kind")]
+class SqlSource(_Query):
+    """The rows of a query on a database that SQLAlchemy knows, read into memory."""
+
+    kind: Literal["sql"] = "sql"
+
+
+class EngineSource(_Query):
+    """The rows of a query that are counted where they are, by an engine that Ibis knows; they never have to fit into
+    memory. Its URL: postgresql://user:password@host/database, duckdb:///data/rows.duckdb, pyspark:// and so on."""
+
+    kind: Literal["engine"] = "engine"
+
+
+Source = Annotated[CsvSource | ParquetSource | SqlSource | EngineSource, Field(discriminator="kind")]
 
 
 def source_of(path: Path, separator: str | None = None) -> CsvSource | ParquetSource:

@@ -19,6 +19,7 @@ from fedsynth.cluster.errors import ClusterError, Forbidden, NotInstalled, Unrea
 from fedsynth.cluster.pods import trouble
 
 CONNECT_SECONDS = 10
+STDIN_CHARACTERS = 8192  # in one frame
 
 
 @contextmanager
@@ -88,8 +89,8 @@ class Cluster:
         """What keeps one of these pods from running, if waiting will not help."""
         return next(filter(None, map(trouble, self.pods(labels))), None)
 
-    def run_in(self, pod: str, container: str, command: list[str]) -> str:
-        """What a command prints in a container; its complaint as an error."""
+    def run_in(self, pod: str, container: str, command: list[str], typed: str | None = None) -> str:
+        """What a command prints in a container; its complaint as an error. `typed` is what it reads."""
         with told(f"run a command in pod {pod}"):
             session = stream(
                 self.core.connect_get_namespaced_pod_exec,
@@ -97,12 +98,14 @@ class Cluster:
                 self.namespace,
                 container=container,
                 command=command,
-                stdin=False,
+                stdin=typed is not None,
                 stdout=True,
                 stderr=True,
                 tty=False,
                 _preload_content=False,
             )
+            for start in range(0, len(typed or ""), STDIN_CHARACTERS):
+                session.write_stdin((typed or "")[start : start + STDIN_CHARACTERS])
             out: list[str] = []
             complaint: list[str] = []
             while session.is_open():

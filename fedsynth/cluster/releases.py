@@ -36,6 +36,18 @@ class Releases:
 
         return _told(f"install {release} from {chart}", install())
 
+    def values(self, release: str) -> dict[str, Any]:
+        """What the installed release was made with; {} if there is none."""
+
+        async def values() -> dict[str, Any]:
+            revision = await self.client.get_current_revision(release, namespace=self.namespace)
+            return dict(await revision.values() or {})
+
+        try:
+            return _told(f"read the values of {release}", values())
+        except NotInstalled:
+            return {}
+
     def uninstall(self, release: str) -> None:
         async def uninstall() -> None:
             await self.client.uninstall_release(release, namespace=self.namespace, wait=True)

@@ -8,6 +8,7 @@ import json
 import tarfile
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import yaml
 from fedsynth.cluster.api import Cluster, told
 from fedsynth.cluster.errors import ClusterError, NotInstalled, Stuck
 from fedsynth.cluster.pods import is_ready, trouble
+from fedsynth.cluster.user import kubernetes_user
+from synth.audit_log import WHO
 from synth.plan import Plan
 
 ENDED = ("finished", "failed", "interrupted", "stopped")
@@ -49,7 +52,13 @@ class Aggregator:
         raise Stuck(reason)
 
     def ask(self, *words: str) -> str:
-        return self.cluster.run_in(self.pod(), "run", ["python", "-m", "aggregator.server.control", *words])
+        acting = ["/usr/bin/env", f"{WHO}={self.who}"]
+        return self.cluster.run_in(self.pod(), "run", [*acting, "python", "-m", "aggregator.server.control", *words])
+
+    @cached_property
+    def who(self) -> str:
+        """Whom the aggregator's audit log names."""
+        return kubernetes_user(self.cluster.context)
 
     def status(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.ask("status"))
@@ -60,7 +69,8 @@ class Aggregator:
         self.pod()
         name = f"{self.name}-run-{plan.digest()[:10]}-{int(time.time()) % 100_000:05d}"
         text = json.dumps(plan.model_dump(mode="json", by_alias=True))
-        self.cluster.put({"kind": "ConfigMap", "metadata": {"name": name}, "data": {"plan.json": text}})
+        given = {"plan.json": text, "who": self.who}
+        self.cluster.put({"kind": "ConfigMap", "metadata": {"name": name}, "data": given})
         with told("read the release's job and create it"):
             template = self.cluster.core.read_namespaced_config_map(f"{self.name}-run-job", self.cluster.namespace)
             job = yaml.safe_load(template.data["job.yaml"].replace("RUN", name))

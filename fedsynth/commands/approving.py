@@ -1,4 +1,4 @@
-"""What a plan would cost a party, beside what it has spent and may spend."""
+"""What a person sees before approving: the plan in words, what it would cost, what was spent and may be spent."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 from fed_node.consent.approvals import DIGEST
+from fed_node.consent.description import describe
 from fed_node.ledger.book import Budget
 from fed_node.ledger.ledger import LedgerView
 from fed_node.ledger.lifetime import held, is_within
@@ -24,6 +26,19 @@ FILTER = (
     "Plans are chosen in view of earlier results, so several are added up by a Rényi filter, which is proven for that "
     "and gives more than the tight ε of what was spent."
 )
+
+
+COLUMNS, INDENT = 80, 6
+
+
+def screen(plan: Plan, party: str, events: list[Event]) -> str:
+    """The plan in words, in 80 columns. Only real lines begin at the margin or two spaces from it: what a long line
+    goes on with stands further in, whatever it says, and however wide its letters are."""
+    console, lines = Console(width=COLUMNS), []
+    for line in describe(plan, party, events).splitlines():
+        first, *more = (str(part).rstrip() for part in Text(line).wrap(console, COLUMNS - INDENT))
+        lines += [first, *(" " * INDENT + part.lstrip() for part in more)]
+    return "\n".join(lines)
 
 
 def whole_cost(plan: Plan, party: str) -> list[Event]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from fed_node.consent.approvals import Approvals
 from fed_node.settings import PartySettings
 from fed_node.source import DataReport, Source, check_data, source_of
 from fedsynth.documents import read_document, read_plan, read_schema
 from synth.errors import InputError
+from synth.printable import escaped
 from synth.schema import Schema
 
 
@@ -38,16 +41,19 @@ def schemas_to_check(home: Path | None, path: Path | None) -> list[Schema]:
 def show_report(console: Console, report: DataReport) -> None:
     """What does not fit, by column and row number, and what the schema's rules will make of it."""
     if report.fits:
-        console.print(str(report), markup=False)
+        console.print(escaped(str(report), keep="\n"), markup=False)
         return
-    table = Table(title=f"{report.place} does not fit the schema (the header is row 1)", title_justify="left")
+    table = Table(
+        title=f"{escape(str(report.place))} does not fit the schema (the header is row 1)", title_justify="left"
+    )
     for heading in ("column", "what does not fit", "cells", "rows", "by the schema's rules they", "what to do"):
         table.add_column(heading, overflow="fold")
     for problem in report.problems:
         more = ", …" if problem.cells > len(problem.rows) else ""
         rows = ", ".join(map(str, problem.rows)) + more if problem.rows else ""
         outcome = problem.outcome or "cannot be used"
-        table.add_row(problem.column, problem.what, str(problem.cells or ""), rows, outcome, problem.remedy)
+        cells = (problem.column, problem.what, str(problem.cells or ""), rows, outcome, problem.remedy)
+        table.add_row(*(Text(escaped(cell)) for cell in cells))  # a name is no markup
     console.print(table)
     console.print(report.rules(), markup=False)
 

@@ -20,6 +20,7 @@ MEANING = {
     "bind": "it may be opened in the sum of one list of parties only",
     "release": "run stopped: what it did not use is given back",
     "finish": "run ends for good: what it did not use is given back",
+    "restore": "older copy put back: what the run spent beyond it is charged",
 }
 METHOD = {
     "pld": "composed tightly: it is one plan, fixed beforehand",

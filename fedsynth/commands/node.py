@@ -9,16 +9,20 @@ import typer
 from rich.console import Console
 
 from crypto.keys import Identity
-from fed_node.consent.approvals import check_policy
-from fed_node.consent.description import describe
 from fed_node.ledger.ledger import LedgerView
 from fed_node.settings import LEDGER, LOG, PartySettings, budget_of, policy_at
 from fed_node.source import check_data
-from fedsynth.commands.approving import digest_to_withdraw, show_budget, whole_cost
-from fedsynth.commands.checking import schemas_to_check, show_data, show_report, source_to_check
+from fedsynth.commands.approve import approve
+from fedsynth.commands.approving import digest_to_withdraw
+from fedsynth.commands.audit_log import node_audit_log
+from fedsynth.commands.checking import schemas_to_check, show_report, source_to_check
+from fedsynth.commands.home import Home, HomeOption
+from fedsynth.commands.ledger_drill import show_against, show_restored
 from fedsynth.commands.ledger_tables import ledger_report
-from fedsynth.documents import read_plan
-from fedsynth.party_home import identity_of, make_home
+from fedsynth.documents import write_yaml
+from fedsynth.party_home import identity_of, make_home, party_name
+from fedsynth.provision.federation import Member
+from fedsynth.provision.fingerprints import bare, in_groups
 from fedsynth.provision.kits import party_secret
 from fedsynth.provision.party_keys import own_keys
 from synth.errors import InputError
@@ -29,10 +33,7 @@ app = typer.Typer(
     help="For the administrator of a party: check data, approve plans, run the worker, read the ledger.",
 )
 
-HomeOption = typer.Option(
-    envvar="FEDSYNTH_HOME", help="The party's home folder: party.yaml, policy.yaml, key, ledger, approvals."
-)
-Home = Annotated[Path, HomeOption]
+app.command("audit-log")(node_audit_log)
 SOCKET = "worker.sock"
 
 
@@ -54,26 +55,33 @@ def init(
     console.print(f"  1. read and edit {home / 'policy.yaml'}")
     console.print("  2. give the others your public key, and compare fingerprints by telephone:")
     _show(console, identity)
+    console.print(f"     (for a federation on Kubernetes: fedsynth node keygen --home {home})")
     console.print(f"  3. fedsynth node check-data --home {home} --schema SCHEMA")
 
 
 @app.command()
-def keygen(home: Home) -> None:
-    """Make this party's keys, readable by their owner alone, and print the public halves.
+def keygen(
+    home: Home,
+    name: Annotated[
+        str | None, typer.Option(help="This party's name in plans. Left out: the one in the home's party.yaml.")
+    ] = None,
+) -> None:
+    """Make this party's keys, readable by their owner alone, and join.yaml, which is for the operator.
 
-    identity.key signs, node.key connects; secrets.yaml is both as a Kubernetes Secret, for `kubectl apply`. None of
-    the three leaves this party. Send the two public lines to the operator, who puts them into the federation, and
-    compare the fingerprints by telephone. An existing key is never replaced: others may have pinned it.
+    identity.key signs, node.key connects; secrets.yaml is both as a Kubernetes Secret, for `fedsynth install --keys`.
+    None of the three leaves this party. join.yaml holds the public halves: send it, and read the fingerprints to the
+    operator and to the other parties by telephone. An existing key is never replaced: others may have pinned it.
 
-    Exit codes: 0 made or already there, 2 a key that is there cannot be used.
+    Exit codes: 0 made or already there, 2 a key that is there cannot be used, or nobody said a name.
     """
+    name = party_name(name or PartySettings.load(home).name)
     keys = own_keys(home)
+    join = Member(name=name, node_key=keys.public.node_key, identity=keys.public.identity)
     write_durably(home / "secrets.yaml", party_secret(keys).encode())
-    console = Console(highlight=False)
-    console.print(f"node_key: {keys.public.node_key}", soft_wrap=True)
-    console.print(f"identity: {keys.public.identity}", soft_wrap=True)
-    for kind, text in keys.public.fingerprints().items():
-        console.print(f"fingerprint of the {kind}: {text}", soft_wrap=True)
+    write_durably(home / "join.yaml", write_yaml(join.model_dump(mode="json")).encode())
+    identity = in_groups(bare(keys.public.fingerprints()["identity"]))
+    typer.echo(f"Send {home / 'join.yaml'} to the operator. Fingerprints, for the telephone:")
+    typer.echo(f"{name}:\n    {identity}\n{name}, its node:\n    {keys.public.fingerprints()['node key']}")
 
 
 @app.command("check-data")
@@ -100,41 +108,7 @@ def check_data_command(
         raise typer.Exit(2)
 
 
-@app.command()
-def approve(
-    plan: Annotated[Path, typer.Argument(help="The plan, YAML or JSON, as the consortium sent it.")],
-    home: Home,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Approve without asking. The policy and budget still hold.")
-    ] = False,
-) -> None:
-    """Show in words what a PLAN would release and cost, hold it against policy, budget and your rows, and ask.
-
-    Approval is by digest: a plan that is changed afterwards, by one letter, is another plan and is refused. It is for
-    one run, the first that begins, whose whole cost is set aside in the ledger at once, so that the run never ends
-    half-way for lack of budget; what it does not use is given back at its end. The worker may be running.
-
-    Exit codes: 0 approved, 1 you said no, 2 unreadable, 3 the budget is short, 4 the policy forbids it, 6 the volume
-    fails or the worker that holds the ledger does not answer.
-    """
-    from fed_node.consent import administration
-
-    document, settings, policy = read_plan(plan), PartySettings.load(home), policy_at(home)
-    if settings.name not in {party.name for party in document.parties}:
-        raise InputError(f"the plan does not name this party, '{settings.name}'; ask its author.")
-    events, console = whole_cost(document, settings.name), Console(highlight=False)
-    console.print(describe(document, settings.name, events), markup=False)
-    if policy is None:
-        console.print("There is no policy.yaml here: nothing but your judgement limits this plan.", style="yellow")
-    else:
-        check_policy(policy, document, settings.name)
-    show_budget(console, home, document, events)
-    show_data(console, home, document.table)
-    if not yes and not typer.confirm("Approve this plan?", default=False):
-        console.print("Not approved.")
-        raise typer.Exit(1)
-    administration.approve(home, document)
-    console.print(f"Approved, and its cost set aside: {document.digest()}", soft_wrap=True)
+app.command()(approve)
 
 
 @app.command()
@@ -161,17 +135,39 @@ def ledger(
     home: Home,
     verify: Annotated[bool, typer.Option("--verify", help="Only check the chain of entries on the disk.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything, for auditors and other programs.")] = False,
+    against: Annotated[
+        Path | None, typer.Option(help="A certificate: does the ledger hold what this party signed for in it?")
+    ] = None,
+    restored: Annotated[
+        bool, typer.Option("--restored", help="After an older copy was put back: charge what it lacks, and open.")
+    ] = False,
+    certificate: Annotated[
+        list[Path] | None, typer.Option(help="With --restored: of a run since the copy was made. May be repeated.")
+    ] = None,
+    plan: Annotated[
+        list[Path] | None, typer.Option(help="With --restored: of a run without a certificate; charged whole.")
+    ] = None,
+    write_off: Annotated[
+        bool, typer.Option("--write-off", help="With --restored: give the dataset up, as nobody knows what was spent.")
+    ] = False,
 ) -> None:
     """Show the budget, what was spent, what open runs have reserved, and every entry.
 
     It may be read while the worker runs. The head is the hash of the last entry: certificates quote it, so a ledger
-    that was cut short can be told from a whole one.
+    that was cut short can be told from a whole one (--against). A party whose ledger is older than what others or its
+    own volume remember answers nothing until --restored has charged the difference; stop the worker for that.
 
-    Exit codes: 0 it holds, 2 there is none, 6 it was damaged or changed.
+    Exit codes: 0 it holds, 2 there is none, or --restored needs more, 6 it was damaged or changed, 7 the certificate
+    says more than the ledger.
     """
+    if restored:
+        show_restored(home, certificate or [], plan or [], write_off)
+        return
     view = LedgerView(home / LEDGER)
     try:
-        if verify:
+        if against is not None:
+            show_against(view, home, against)
+        elif verify:
             typer.echo(f"{view.verify()} entries hold; head {view.head}")
         elif as_json:
             typer.echo(view.to_json())
@@ -187,6 +183,10 @@ def serve(
     socket: Annotated[
         Path | None, typer.Option(help="Unix socket for the ClientApp. Default: worker.sock in the home.")
     ] = None,
+    administration: Annotated[
+        Path | None,
+        typer.Option(help="Unix socket for `approve` and `withdraw`. Default: administration.sock in the home."),
+    ] = None,
     metrics_port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Also serve the budget to your monitoring: GET /metrics.")
     ] = None,
@@ -194,7 +194,8 @@ def serve(
     """Run the worker that holds rows, models, keys and ledger, until it is told to end (SIGTERM, Ctrl-C).
 
     It may be killed at any moment: what it answered is stored, and nothing is charged twice. Its log is party.log in
-    the home, one JSON object a line; SOCKET with the ending .ready exists while it takes messages.
+    the home, one JSON object a line; SOCKET with the ending .ready exists while it takes messages. Unless the rows are
+    in a database it gives up the network first: its line "ready" in the log says whether that worked.
 
     Exit codes: 0 told to end, 2 settings, 6 the volume fails or another worker holds the ledger.
     """
@@ -211,7 +212,7 @@ def serve(
     logs.log_worker(home / LOG, settings.debug_values)
     if metrics_port is not None:
         serve_metrics(BudgetMetrics(settings.name, home / LEDGER), metrics_port)
-    serve_party(home, socket or home / SOCKET)
+    serve_party(home, socket or home / SOCKET, administration)
 
 
 def _show(console: Console, identity: Identity) -> None:

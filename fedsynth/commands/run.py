@@ -1,4 +1,4 @@
-"""`fedsynth install`, `run`, `status`, `logs`, `stop`, `resume`, `fetch`, `uninstall`: the operator's day.
+"""`fedsynth run`, `status`, `logs`, `stop`, `resume`, `fetch`: the operator's day.
 
 Exit codes beside those of every command: 8 the cluster (unreachable, forbidden, a pod that cannot start), 9 a run that
 ended without a release, 10 a table that its plan's gate withheld.
@@ -6,9 +6,7 @@ ended without a release, 10 a table that its plan's gate withheld.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,72 +14,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from fedsynth.commands.options import Context, Json, Namespace, Release, say
 from fedsynth.commands.progress import ConsoleWatch
-from fedsynth.documents import read_document, read_plan
-from synth.errors import FedsynthError, InputError, Withheld
+from fedsynth.documents import read_plan
+from synth.errors import FedsynthError, Withheld
 from synth.plan import Plan, parse_plan
-
-Namespace = Annotated[
-    str, typer.Option("--namespace", "-n", envvar="FEDSYNTH_NAMESPACE", help="Where it is installed.")
-]
-Release = Annotated[str, typer.Option(envvar="FEDSYNTH_RELEASE", help="Name of the Helm release.")]
-Context = Annotated[str | None, typer.Option(help="Context of the kubeconfig; the current one if left out.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")]
-
-
-class Chart(StrEnum):
-    aggregator = "aggregator"
-    fed_node = "fed-node"
 
 
 class RunFailed(FedsynthError):
     code = "run-failed"
     exit_code = 9
-
-
-def install(
-    chart: Annotated[Chart, typer.Argument(help="Which side.")],
-    kit: Annotated[Path, typer.Option(help="Folder that `fedsynth provision` made for it.")],
-    values: Annotated[
-        list[Path] | None, typer.Option("--values", "-f", help="Further values. May be repeated.")
-    ] = None,
-    namespace: Namespace = "fedsynth",
-    release: Annotated[str | None, typer.Option(help="Name of the release; the chart's if left out.")] = None,
-    charts: Annotated[Path, typer.Option(help="Folder with the charts.")] = Path("charts"),
-    wait_seconds: Annotated[int, typer.Option(min=1, help="How long to wait until it is ready.")] = 300,
-    context: Context = None,
-    as_json: Json = False,
-) -> None:
-    """Install or upgrade one side from its kit, and wait until it is ready.
-
-    Exit codes: 0 ready, 2 a file, 8 the cluster.
-    """
-    from fedsynth.cluster.api import Cluster
-    from fedsynth.cluster.errors import ClusterError, Stuck
-    from fedsynth.cluster.releases import Releases
-
-    folder, name = charts / chart.value, release or chart.value
-    if not (folder / "Chart.yaml").exists():
-        raise InputError(f"there is no chart at {folder}; say where they are with --charts")
-    layers = [read_document(path) or {} for path in [kit / "values.yaml", *(values or [])]]
-    cluster = Cluster(namespace, context)
-    cluster.ensure_namespace()
-    if (kit / "secrets.yaml").exists():
-        secrets = (kit / "secrets.yaml").read_text()
-        cluster.apply(secrets)
-        digest = hashlib.sha256(secrets.encode()).hexdigest()  # new keys or certificates: new pods
-        layers.append({"pod": {"annotations": {"checksum/secrets": digest}}})
-    try:
-        revision = Releases(namespace, context).install(name, folder, layers, wait_seconds)
-    except ClusterError:
-        if reason := cluster.trouble(f"app.kubernetes.io/instance={name}"):
-            raise Stuck(f"{name} was installed and is not ready: {reason}") from None
-        raise
-    _say(
-        {"release": name, "namespace": namespace, "revision": revision},
-        as_json,
-        f"{name} is ready (revision {revision}).",
-    )
 
 
 def run(
@@ -146,7 +88,7 @@ def status(
 
 
 def logs(
-    container: Annotated[str, typer.Option(help="run, superlink or edge.")] = "run",
+    container: Annotated[str, typer.Option(help="run, superlink, edge (who knocked) or inside.")] = "run",
     lines: Annotated[int, typer.Option(min=1, help="How many of the last lines.")] = 200,
     namespace: Namespace = "fedsynth",
     release: Release = "aggregator",
@@ -178,7 +120,7 @@ def stop(
     Exit codes: 0 stopped, 8 the cluster or no such run.
     """
     outcome = json.loads(_aggregator(namespace, release, context).ask("stop", name))
-    _say(outcome, as_json, f"{outcome['plan']} was stopped; `fedsynth resume {outcome['plan']}` continues it.")
+    say(outcome, as_json, f"{outcome['plan']} was stopped; `fedsynth resume {outcome['plan']}` continues it.")
 
 
 def fetch(
@@ -199,30 +141,12 @@ def fetch(
     from aggregator.publish import WITHHELD
 
     fetched = _aggregator(namespace, release, context).fetch(name, out, despite_gate)
-    _say({"files": [str(path) for path in fetched]}, as_json, "\n".join(map(str, fetched)))
+    say({"files": [str(path) for path in fetched]}, as_json, "\n".join(map(str, fetched)))
     if not despite_gate and (marks := [path for path in fetched if path.name == WITHHELD]):
         raise Withheld(
             f"{marks[0].read_text().strip()} Table and model stayed where they are; `fedsynth fetch {name} --out {out} "
             "--despite-gate` brings them."
         )
-
-
-def uninstall(
-    chart: Annotated[Chart, typer.Argument(help="Which side.")],
-    namespace: Namespace = "fedsynth",
-    release: Annotated[str | None, typer.Option(help="Name of the release; the chart's if left out.")] = None,
-    context: Context = None,
-    as_json: Json = False,
-) -> None:
-    """Remove a release. Its volume stays: ledgers and releases are not lost.
-
-    Exit codes: 0 removed, 8 the cluster or no such release.
-    """
-    from fedsynth.cluster.releases import Releases
-
-    name = release or chart.value
-    Releases(namespace, context).uninstall(name)
-    _say({"release": name, "namespace": namespace}, as_json, f"{name} was removed; its volume is still there.")
 
 
 def _aggregator(namespace: str, release: str, context: str | None) -> Any:
@@ -235,7 +159,7 @@ def _aggregator(namespace: str, release: str, context: str | None) -> Any:
 def _start(plan: Plan, wait: bool, aggregator: Any, as_json: bool) -> None:
     word = aggregator.submit(plan)
     if not wait:
-        _say(word, as_json, f"{plan.name} was submitted; `fedsynth status` shows how far it is.")
+        say(word, as_json, f"{plan.name} was submitted; `fedsynth status` shows how far it is.")
         return
     last: dict[str, Any] = {}
     with ConsoleWatch(Console(stderr=as_json, quiet=as_json), "ε") as watch:
@@ -250,8 +174,4 @@ def _start(plan: Plan, wait: bool, aggregator: Any, as_json: bool) -> None:
         raise RunFailed(f"{plan.name} ended without a release: {reason}")
     if last.get("withheld"):
         raise Withheld(f"the table of {plan.name} was made and is withheld by the plan's gate: {last['withheld']}.")
-    _say(last, as_json, f"{plan.name} is released; `fedsynth fetch {plan.name} --out DIR` brings it here.")
-
-
-def _say(facts: dict[str, Any], as_json: bool, words: str) -> None:
-    typer.echo(json.dumps(facts, indent=2) if as_json else words)
+    say(last, as_json, f"{plan.name} is released; `fedsynth fetch {plan.name} --out DIR` brings it here.")

@@ -59,10 +59,11 @@ def draft(
 
 @app.command()
 def check(file: Annotated[Path, typer.Argument(help="A schema or a plan, YAML or JSON.")]) -> None:
-    """Check a schema or plan FILE and print its digest.
+    """Check a schema or plan FILE, print its digest and, for a plan, how much of the table will be noise.
 
     Exit codes: 0 it holds, 2 it does not, or cannot be read.
     """
+    from fedsynth.commands.forecasting import show_forecast
     from fedsynth.documents import read_document
 
     content = read_document(file)
@@ -73,6 +74,7 @@ def check(file: Annotated[Path, typer.Argument(help="A schema or a plan, YAML or
         plan = read_plan(file)
         typer.echo(f"plan '{plan.name}' for {len(plan.parties)} parties, digest {plan.digest()}")
         typer.echo(f"its schema with {len(plan.table.released)} released columns, digest {plan.table.digest()}")
+        show_forecast(Console(highlight=False), plan)
 
 
 @app.command()

@@ -11,17 +11,18 @@ import typer
 from rich.console import Console
 from rich.panel import Panel
 
-from aggregator.publish import WITHHELD
+from aggregator.publish import WITHHELD, Release
 from fed_node.settings import LOG
 from fedsynth.commands.checking import show_report
+from fedsynth.commands.forecasting import show_forecast
 from fedsynth.commands.progress import ConsoleWatch
 from fedsynth.documents import read_plan_content
+from fedsynth.one_table import is_table, write_plan_for
 from fedsynth.simulation import simulate as simulation
 from fedsynth.simulation.simulate import Folders
 from synth.assessment.record import AssessmentRecord
 from synth.errors import InputError, Refusal, Withheld
-from synth.messages import archive
-from synth.plan import Plan, parse_plan
+from synth.plan import Plan
 from synth.privacy.claims import Claim
 
 
@@ -32,17 +33,24 @@ class How(StrEnum):
 
 
 def simulate(
-    plan: Annotated[Path | None, typer.Argument(help="The plan, YAML or JSON. Not needed with --resume.")] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Argument(
+            help="The plan, YAML or JSON; or a table, for which schema and plan are written. Not with --resume."
+        ),
+    ] = None,
     data: Annotated[
         list[str] | None,
         typer.Option(help="NAME=FILE for each party of the plan; or one FILE together with --partition."),
     ] = None,
     partition: Annotated[How | None, typer.Option(help="Split one --data FILE among the parties this way.")] = None,
-    parties: Annotated[int | None, typer.Option(min=1, help="With --partition: how many parties.")] = None,
+    parties: Annotated[int | None, typer.Option(min=1, help="With --partition or a table: how many parties.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the table, report and certificate.")] = Path(
         "runs/latest"
     ),
     test: Annotated[Path | None, typer.Option(help="Held-out real rows, to measure utility on.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="With a table instead of a plan: ε, 1 if left out.")] = None,
+    target: Annotated[str | None, typer.Option(help="With a table: the column that a model would predict.")] = None,
     seed: Annotated[
         int | None, typer.Option(help="Make the run repeatable. The certificate then says that noise was seeded.")
     ] = None,
@@ -56,29 +64,39 @@ def simulate(
 
     Examples:
 
+      fedsynth simulate table.csv --epsilon 1 --target income     # no plan needed; schema and plan are kept beside
+
       fedsynth simulate examples/adult.yaml --data examples/data/adult-train.csv.gz --partition iid
 
       fedsynth simulate plan.yaml --data north=north.csv --data south=south.csv --data west=west.csv
 
     Exit codes: 0 done, 2 your input, 4 a party refused, 5 the disk, 10 withheld by the plan's gate, 130 interrupted.
     """
-    from fedsynth.simulation.report import write_report
+    from fedsynth.simulation.report import headlines, write_report
 
     console, folders = Console(), Folders(out)
     if resume:
         effective, seed = simulation.load_unfinished(folders)
     else:
         _refuse_to_lose(folders, overwrite)
-        effective = _prepare(plan, data or [], partition, parties, folders, seed)
+        if plan is not None and is_table(plan):
+            _refuse_two_tables(plan, data)
+            written = write_plan_for(plan, out, parties or 1, 1.0 if epsilon is None else epsilon, target)
+            effective = _prepare(written, [str(plan)], partition or How.iid, None, folders, seed)
+        else:
+            _refuse_two_words(epsilon, target)
+            effective = _prepare(plan, data or [], partition, parties, folders, seed)
         for found in simulation.check_rows(effective, folders, test):
             if not found.fits:  # as a real party would be told; it would take part all the same
                 show_report(console, found)
+        show_forecast(console, effective)
     name = "ε" if effective.profile == "rigorous" else "nominal ε"
+    compared: list[str] = []
     try:
         with ConsoleWatch(console, name) as watch:
             release = simulation.run(effective, folders, seed, watch)
             if evaluate:
-                write_report(effective, folders, release, test, watch)
+                compared = [headlines(write_report(effective, folders, release, test, watch))]
             simulation.clean(effective, folders)
     except KeyboardInterrupt:
         console.print(f"Stopped. Nothing is lost; continue with: fedsynth simulate --resume --out {out}")
@@ -86,10 +104,7 @@ def simulate(
     except Refusal as refusal:
         console.print(_why(folders.party(refusal.party) / LOG), soft_wrap=True, markup=False, highlight=False)
         raise
-    files = "\n".join(f"  {path}" for path in sorted(out.iterdir()) if path.is_file())
-    said = "\n\n".join([in_words(release.certificate.claim), *_assessed(release.certificate.assessment), files])
-    title = "Synthetic table withheld" if release.withheld else "Synthetic table ready"
-    console.print(Panel(said, title=title, expand=False))
+    _show(console, release, compared)
     if release.withheld:
         raise Withheld(
             f"the plan's gate is closed: {release.withheld}. The table is kept in {out}, marked by WITHHELD.txt; on a "
@@ -116,21 +131,16 @@ def sample(
     Exit codes: 0 drawn, 2 the model cannot be read, or a condition names what the schema does not have, 10 withheld by
     the plan's gate.
     """
-    from synth.encoding.records import Codec
-    from synth.synthesizers.registry import build
+    from fedsynth.drawing import draw_rows
+    from fedsynth.model_file import read_model
 
-    try:
-        arrays, meta = archive.unpack(model.read_bytes(), str(model))
-    except OSError as error:
-        raise InputError(f"the model {model} cannot be read: {error.strerror}; give the path of a model.npz") from None
+    found = read_model(model)
     if not despite_gate:
         _require_open_gate(model)
-    plan = parse_plan(meta["plan"])
-    synthesizer = build(plan)
-    synthesizer.restore(arrays)
+    if out is None or out.suffix != ".parquet":
+        found.require_no_formulas()
     conditions = dict(_pair(text, "--where COLUMN=LABEL") for text in where or [])
-    _check_conditions(plan, conditions)
-    table = Codec(plan.table).decode(synthesizer.sample(rows, seed, conditions or None))
+    table = draw_rows(found, rows, conditions, seed)
     if out is None:
         typer.echo(table.to_csv(index=False), nl=False)
     elif out.suffix == ".parquet":
@@ -166,6 +176,23 @@ def _assessed(record: AssessmentRecord | None) -> list[str]:
         for name, figure in record.figures.items()
     ]
     return ["\n".join(["Assessed on the parties' rows, under the same ε (95 % each end):", *lines])]
+
+
+def _show(console: Console, release: Release, compared: list[str]) -> None:
+    files = "\n".join(f"  {path}" for path in sorted(release.folder.iterdir()) if path.is_file())
+    promised, assessed = in_words(release.certificate.claim), _assessed(release.certificate.assessment)
+    title = "Synthetic table withheld" if release.withheld else "Synthetic table ready"
+    console.print(Panel("\n\n".join([promised, *compared, *assessed, files]), title=title, expand=False))
+
+
+def _refuse_two_tables(table: Path, data: list[str] | None) -> None:
+    if data:
+        raise InputError(f"{table} is a table, and so is --data; give a plan with --data, or one table without")
+
+
+def _refuse_two_words(epsilon: float | None, target: str | None) -> None:
+    if epsilon is not None or target is not None:
+        raise InputError("--epsilon and --target go with a table; a plan says both itself")
 
 
 def _prepare(
@@ -208,13 +235,3 @@ def _pair(text: str, form: str) -> tuple[str, str]:
     if not equals or not name or not value:
         raise InputError(f"'{text}' is not of the form {form}")
     return name, value
-
-
-def _check_conditions(plan: Plan, conditions: dict[str, str]) -> None:
-    for column, label in conditions.items():
-        if column not in plan.table.discrete:
-            names = ", ".join(plan.table.discrete)
-            raise InputError(f"--where: '{column}' is no categorical or boolean column; there are: {names}")
-        labels = plan.table.discrete[column].labels
-        if label not in labels:
-            raise InputError(f"--where: '{label}' is no label of '{column}'; its labels are: {', '.join(labels)}")

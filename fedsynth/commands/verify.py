@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
 from crypto.errors import CryptoError
 from crypto.keys import Identity
-from fedsynth.documents import read_document, read_plan
-from synth.certificate.certificate import Certificate, Signature
+from fedsynth.documents import read_plan
+from fedsynth.keyring import read_keys
+from synth.certificate.certificate import LARGEST_CERTIFICATE_BYTES, Certificate, Signature, parse_certificate
 from synth.certificate.promise import promise
 from synth.certificate.verification import Evidence, Finding, check_certificate
 from synth.errors import InputError, NotVerified
+from synth.plan import Plan
 
 MARKS = {True: "[green]holds[/]", False: "[bold red]FAILS[/]", None: "[yellow]not checked[/]"}
 
@@ -31,22 +33,32 @@ def verify(
     ] = None,
     keys: Annotated[
         Path | None,
-        typer.Option(help="YAML of NAME: PUBLIC KEY for every party, and for 'aggregator', compared out of band."),
+        typer.Option(
+            help="keys.yaml: NAME: PUBLIC KEY for every party, and for 'aggregator', compared out of band; or a list "
+            "of {key, valid_from, retired_on} where keys were rotated."
+        ),
     ] = None,
+    unsigned: Annotated[
+        bool,
+        typer.Option("--unsigned", help="What is missing (keys, plan, a signature) is said and does not fail."),
+    ] = False,
 ) -> None:
     """Check a CERTIFICATE: signatures, table, plan, and ε composed anew from the events that the parties signed.
 
-    With --plan also that these events are exactly what the plan's asks cost: an ε over fewer says nothing.
-    Without --keys a signature proves only that nobody changed the text after signing, not who signed.
+    The plan is --plan, or plan.json beside the certificate: these events must be exactly what its asks cost. Keys that
+    nobody compared, a missing plan or a missing signature fail, as whoever takes them off must not pass; --unsigned
+    lets them pass, for simulations and for a first look.
 
-    Exit codes: 0 everything that was checked holds, 2 a file cannot be read, 7 something does not hold.
+    Exit codes: 0 everything holds, 2 a file cannot be read, 7 something does not hold or is missing.
     """
     document = read_certificate(certificate)
     evidence = Evidence(
         is_signed=is_signed,
-        keys=_keys(keys) if keys else None,
-        plan=read_plan(plan) if plan else None,
+        keys=read_keys(keys) if keys else None,
+        plan=_plan(plan, certificate.parent / "plan.json"),
         tables={path.name: sha256_of(path) for path in table or _beside(certificate, document)},
+        unsigned=unsigned,
+        now=dt.datetime.now(dt.UTC),
     )
     findings = check_certificate(document, evidence)
     console = Console()
@@ -75,22 +87,16 @@ def _report(findings: list[Finding]) -> Table:
 
 def read_certificate(path: Path) -> Certificate:
     try:
-        return Certificate.model_validate_json(path.read_bytes())
+        if path.stat().st_size > LARGEST_CERTIFICATE_BYTES:
+            raise InputError(f"{path} is larger than any certificate.")
+        return parse_certificate(path.read_bytes(), str(path))
     except OSError as error:
         raise InputError(f"the certificate {path} cannot be read: {error.strerror}.") from None
-    except ValidationError as error:
-        places = ", ".join(sorted({".".join(map(str, item["loc"])) or "whole file" for item in error.errors()}))
-        raise InputError(f"{path} is not a certificate of this version (look at: {places}).") from None
 
 
-def _keys(path: Path) -> dict[str, str]:
-    content = read_document(path)
-    try:
-        return {str(name): Identity.from_text(text).public.hex() for name, text in content.items()}
-    except (AttributeError, CryptoError) as error:
-        raise InputError(
-            f"{path} must hold NAME: PUBLIC KEY lines, as under 'peers' in party.yaml ({error})."
-        ) from None
+def _plan(given: Path | None, beside: Path) -> Plan | None:
+    """What the parties approved is known by its digest, so the copy beside the certificate is as good as any."""
+    return read_plan(given or beside) if given or beside.is_file() else None
 
 
 def _beside(certificate: Path, document: Certificate) -> list[Path]:

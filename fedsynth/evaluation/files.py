@@ -108,7 +108,7 @@ def certified(certificate: Path | None, synthetic: Path) -> tuple[Certificate | 
     document = read_certificate(certificate)
     if document.assessment is not None and not is_complete(document.assessment):
         raise InputError(f"{certificate} is not a certificate of this version (look at: assessment).")
-    evidence = Evidence(is_signed=is_signed, tables={synthetic.name: sha256_of(synthetic)})
+    evidence = Evidence(is_signed=is_signed, tables={synthetic.name: sha256_of(synthetic)}, unsigned=True)
     return document, tuple(check_certificate(document, evidence))
 
 

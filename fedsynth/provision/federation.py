@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -17,14 +19,18 @@ from synth.errors import InputError
 from synth.schema import Strict
 
 ENDPOINT = re.compile(r"[A-Za-z0-9.-]+:[0-9]{1,5}")
+NAME_OF_PARTY, NAME_OF_FEDERATION = r"^[a-z][a-z0-9-]{0,30}$", r"^[a-z0-9][a-z0-9-]{0,40}$"
+
+
+T = TypeVar("T", bound=Strict)
 
 
 class Member(Strict):
     """A party of the federation."""
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,30}$", description="Short lower-case name, as in plans.")
+    name: str = Field(pattern=NAME_OF_PARTY, description="Short lower-case name, as in plans.")
     node_key: str | None = Field(
-        None, description="Public key its node connects with, if the party made it itself (`fedsynth node keygen`)."
+        None, description="Public key its node connects with, from its join file, if --join does not give that."
     )
     identity: str | None = Field(None, description="Public identity it signs with, made together with node_key.")
 
@@ -65,7 +71,7 @@ class Member(Strict):
 class Federation(Strict):
     """A consortium and its meeting place."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$", description="Name of the federation, in certificates.")
+    name: str = Field(pattern=NAME_OF_FEDERATION, description="Name of the federation, in certificates.")
     endpoint: str = Field(description="HOST:PORT that parties dial; the certificate is made out to HOST.")
     server_names: list[str] = Field(
         default_factory=list, description="Further names of the same server, e.g. the Service's name in the cluster."
@@ -94,12 +100,34 @@ class Federation(Strict):
         return self.endpoint.rpartition(":")[0]
 
 
-def read_federation(path: Path) -> Federation:
+def read_federation(path: Path, joins: Sequence[Path] = ()) -> Federation:
+    """The document, with the keys that parties sent in their join files."""
+    federation = _read(path, Federation, "federation")
+    for join in joins:
+        member = _read(join, Member, "join file")
+        if not member.brings_keys:
+            raise InputError(f"the join file {join} holds no keys; ask '{member.name}' for `fedsynth node keygen`'s.")
+        federation = _joined(federation, member, join)
+    return federation
+
+
+def _joined(federation: Federation, member: Member, path: Path) -> Federation:
+    parties = {party.name: party for party in federation.parties}
+    if member.name not in parties:
+        raise InputError(
+            f"{path} is of '{member.name}', which the federation does not list; add it, or ask who sent it."
+        )
+    if parties[member.name].brings_keys and parties[member.name] != member:
+        raise InputError(f"{path} gives other keys for '{member.name}' than the federation's document; remove one.")
+    return federation.model_copy(update={"parties": list((parties | {member.name: member}).values())})
+
+
+def _read(path: Path, kind: type[T], what: str) -> T:
     try:
-        return Federation.model_validate(read_document(path))
+        return kind.model_validate(read_document(path))
     except ValidationError as error:
         mistakes = "; ".join(
             f"{'.'.join(map(str, item['loc'])) or 'whole document'}: {item['msg'].removeprefix('Value error, ')}"
             for item in error.errors(include_url=False, include_context=False, include_input=False)
         )
-        raise InputError(f"the federation {path} does not hold: {mistakes}. Correct these keys.") from None
+        raise InputError(f"the {what} {path} does not hold: {mistakes}. Correct these keys.") from None

@@ -1,23 +1,28 @@
-"""Folders that are handed over: one for the aggregator, one for each party, each with what `helm install` needs."""
+"""Folders that are handed over: one for the aggregator, one for each party, each with what `helm install` needs.
+
+A party's is signed by the federation, and holds nothing but what fedsynth/provision/kit.py lists.
+"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crypto.keys import Identity, IdentityKey
 from fedsynth.documents import write_yaml
-from fedsynth.provision.authority import Certified, fingerprints
+from fedsynth.provision import fingerprints
+from fedsynth.provision.authority import Certified
 from fedsynth.provision.federation import Federation
 from fedsynth.provision.party_keys import IDENTITY_KEY, NODE_KEY, PrivateKeys, PublicKeys
+from fedsynth.provision.signature import SIGNATURE, signed
 from synth.messages.archive import write_durably
 
 OTHERS_NOTHING = 0o077
-AGGREGATOR_NOTE = (
-    "# Made by `fedsynth provision`. Add your own values in a second file: helm install … -f values.yaml -f mine.yaml\n"
-)
-PARTY_NOTE = AGGREGATOR_NOTE + "# Yours to add: policy, data (`helm show values charts/fed-node`).\n"
+AGGREGATOR = "aggregator"  # its name among everybody's identities
+AGGREGATOR_NOTE = "# Made by `fedsynth provision`. Your own values go into a second file, -f mine.yaml.\n"
+PARTY_NOTE = "# Signed: `fedsynth install` refuses it if it is changed. Your own values go into a second file.\n"
 
 
 def write(path: Path, content: bytes | str) -> None:
@@ -49,51 +54,72 @@ def write_aggregator(
     write(folder / "secrets.yaml", "---\n".join(secret(name, files) for name, files in secrets.items()))
 
 
-def write_party(
-    folder: Path,
-    name: str,
-    federation: Federation,
-    ca: bytes,
-    private: PrivateKeys | None,
-    aggregator: Identity,
-    members: dict[str, PublicKeys],
-) -> None:
-    peers = {peer: keys.identity for peer, keys in members.items() if peer != name}
-    values = {
+@dataclass(frozen=True)
+class Meeting:
+    """What all kits of a federation say alike."""
+
+    federation: Federation
+    ca: bytes
+    signs: IdentityKey  # the federation's, for kits
+    keys: dict[str, str]  # everybody's identities, the aggregator's among them
+    known: dict[str, Any]  # those and the retired ones: keys.yaml
+
+
+def write_party(folder: Path, name: str, meeting: Meeting, private: PrivateKeys | None) -> None:
+    """`private` only if the operator made the party's keys; then the kit says so."""
+    federation = meeting.federation
+    peers = {peer: key for peer, key in meeting.keys.items() if peer not in (name, AGGREGATOR)}
+    values: dict[str, Any] = {
         "party": {"name": name, "peers": peers},
-        "aggregator": {"endpoint": federation.endpoint, "ca": ca.decode()},
+        "aggregator": {"endpoint": federation.endpoint, "ca": meeting.ca.decode()},
+        "federation": {"name": federation.name, "key": meeting.signs.identity.to_text()},
     }
-    write(folder / "values.yaml", PARTY_NOTE + write_yaml(values))
-    write(folder / "ca.crt", ca)
-    write(folder / "fingerprints.txt", _fingerprints(name, ca, aggregator, members))
-    write_public_keys(folder / "keys.yaml", aggregator, members)
     if private is not None:
-        write(folder / "secrets.yaml", party_secret(private))
+        values["keys"] = {"madeBy": "operator"}
+    files = {
+        "values.yaml": PARTY_NOTE + write_yaml(values),
+        "ca.crt": meeting.ca.decode(),
+        "keys.yaml": write_yaml(meeting.known),
+        "fingerprints.txt": fingerprints_of_kit(values, meeting.keys),
+    }
+    if private is not None:
+        files["secrets.yaml"] = party_secret(private)
+    content = {file: text.encode() for file, text in files.items()}
+    (folder / "secrets.yaml").unlink(missing_ok=True)  # of keys that the operator made before
+    for file, text in content.items():
+        write(folder / file, text)
+    write(folder / SIGNATURE, signed(content, federation.name, name, meeting.signs) + "\n")
 
 
-def write_public_keys(path: Path, aggregator: Identity, members: dict[str, PublicKeys]) -> None:
-    """Everybody's identities: what `fedsynth verify --keys` asks for."""
-    keys = {"aggregator": aggregator.to_text()} | {name: public.identity for name, public in members.items()}
-    write(path, write_yaml(keys))
+def fingerprints_of_kit(values: dict[str, Any], keys: dict[str, str]) -> str:
+    """What a party compares before it installs; `install` computes it again from what it installs."""
+    name = values["party"]["name"]
+    own = {f"{name}, yourself": fingerprints.of_identity(keys[name])}
+    marks = fingerprints.of_values(values) | {fingerprints.AGGREGATOR: fingerprints.of_identity(keys[AGGREGATOR])}
+    about = (
+        f"Kit of party '{name}'. Have each of these read to you by telephone, by whom it belongs to; the authority, "
+        "the federation and the aggregator are the operator's. A difference means that somebody stands between you: do "
+        "not install, call the operator."
+    )
+    return fingerprints.page(about, marks | own) + "\n"
+
+
+def fingerprints_of_federation(ca: bytes, signs: Identity, aggregator: Identity, members: dict[str, PublicKeys]) -> str:
+    """The operator's page: what is read to parties, and what parties read to the operator."""
+    marks = fingerprints.of_authorities(ca)
+    for name, identity in ((fingerprints.FEDERATION, signs), (fingerprints.AGGREGATOR, aggregator)):
+        marks[name] = fingerprints.of_identity(identity.to_text())
+    for name, keys in sorted(members.items()):
+        marks[name] = fingerprints.of_identity(keys.identity)
+        marks[f"{name}, its node"] = keys.fingerprints()["node key"]
+    about = (
+        "Compare these by telephone, each with whom it belongs to. Give this page to nobody as a replacement for it."
+    )
+    return fingerprints.page(about, marks) + "\n"
 
 
 def party_secret(private: PrivateKeys) -> str:
     return secret("fed-node-keys", {NODE_KEY: private.node_key, IDENTITY_KEY: private.identity})
-
-
-def _fingerprints(name: str, ca: bytes, aggregator: Identity, members: dict[str, PublicKeys]) -> str:
-    lines = [
-        f"Kit of party '{name}'. Compare these by telephone, each with the party it belongs to, before you install.",
-        "A difference means that somebody stands between you: do not install, call the operator.",
-        "",
-        *(f"authority of the endpoint (ask the operator)  {each}" for each in fingerprints(ca)),
-        "",
-        f"aggregator\n  {'identity':10} {aggregator.fingerprint()}",
-    ]
-    for party, keys in sorted(members.items()):
-        mark = " (yourself)" if party == name else ""
-        lines += ["", f"{party}{mark}"] + [f"  {kind:10} {text}" for kind, text in keys.fingerprints().items()]
-    return "\n".join(lines) + "\n"
 
 
 def secret(name: str, files: dict[str, bytes]) -> str:

@@ -7,12 +7,15 @@ steps, so that nobody is cut off: after the first the kits trust both, after the
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from crypto.keys import IdentityKey
+from fedsynth.documents import write_yaml
+from fedsynth.keyring import with_retired
 from fedsynth.provision import kits
 from fedsynth.provision.authority import (
     Certified,
@@ -25,10 +28,11 @@ from fedsynth.provision.authority import (
     server_certificate,
 )
 from fedsynth.provision.federation import Federation, Member
-from fedsynth.provision.party_keys import IDENTITY_KEY, NODE_KEY, PrivateKeys, PublicKeys, new_keys
+from fedsynth.provision.memory import Memory
+from fedsynth.provision.party_keys import IDENTITY_KEY, PrivateKeys, PublicKeys, new_keys
 from synth.errors import InputError
 
-THINGS = {"ca", "server", "control", "aggregator"}  # to rotate, beside parties
+THINGS = {"ca", "server", "control", "aggregator", "federation"}  # to rotate, beside parties
 RENEW_DAYS = 30  # before the end
 IN_CLUSTER = ["aggregator", "localhost"]  # names under which preflights inside the cluster see the server
 
@@ -42,6 +46,9 @@ class Outcome:
     revoked: list[str] = field(default_factory=list)
     authorities: list[str] = field(default_factory=list)  # fingerprints; two while a new one is brought in
     aggregator: str = ""
+    federation: str = ""  # fingerprint of the key that signs kits
+    operator_made: list[str] = field(default_factory=list)  # parties whose keys are the operator's work
+    page: str = ""  # everybody's fingerprints, to be read aloud
     fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
@@ -49,12 +56,17 @@ class Provisioning:
     """One federation's folder."""
 
     def __init__(
-        self, federation: Federation, folder: Path, rotate: Collection[str] = (), revoke: Collection[str] = ()
+        self,
+        federation: Federation,
+        folder: Path,
+        rotate: Collection[str] = (),
+        revoke: Collection[str] = (),
+        make_keys: Collection[str] = (),
     ) -> None:
-        self.federation, self.folder = federation, folder
+        self.federation, self.folder, self.make_keys = federation, folder, set(make_keys)
         self.rotate, self.outcome = set(rotate), Outcome()
         names = {party.name for party in federation.parties}
-        if unknown := (set(rotate) - THINGS | set(revoke)) - names:
+        if unknown := (set(rotate) - THINGS | set(revoke) | self.make_keys) - names:
             raise InputError(
                 f"there is no party {', '.join(sorted(unknown))} in the federation; to rotate are: "
                 f"{', '.join(sorted(THINGS | names))}"
@@ -63,21 +75,31 @@ class Provisioning:
 
     def carry_out(self) -> Outcome:
         ca = self._authority()
-        server, control, identity = self._server(ca), self._control(), self._identity()
+        server, control = self._server(ca), self._control()
+        identity = self._key("aggregator", self.folder / "aggregator" / IDENTITY_KEY)
         trusted = self._trusted(ca, server)
         keys = {party.name: self._keys(party) for party in self.federation.parties if party.name not in self.revoked}
         if not keys:
             raise InputError("every party is revoked; a federation needs at least one")
         members = {name: public for name, (public, _) in keys.items()}
         kits.write_aggregator(self.folder / "aggregator", self.federation, trusted, server, control, identity, members)
+        identities = {kits.AGGREGATOR: identity.identity.to_text()}
+        identities |= {name: public.identity for name, public in members.items()}
+        signs = self._key("federation", self.folder / "authority" / "federation.key")
+        known = with_retired(self.folder / "keys.yaml", identities, dt.datetime.now(dt.UTC))
+        meeting = kits.Meeting(self.federation, trusted, signs, identities, known)
         for name, (_, private) in keys.items():
-            folder = self.folder / "parties" / name
-            kits.write_party(folder, name, self.federation, trusted, private, identity.identity, members)
-        kits.write_public_keys(self.folder / "keys.yaml", identity.identity, members)
+            kits.write_party(self.folder / "parties" / name, name, meeting, private)
+        page = kits.fingerprints_of_federation(trusted, signs.identity, identity.identity, members)
+        kits.write(self.folder / "fingerprints.txt", page)
+        kits.write(self.folder / "keys.yaml", write_yaml(known))
         kits.write(self.folder / "revoked.json", json.dumps(sorted(self.revoked)) + "\n")
         self.outcome.revoked = sorted(self.revoked)
         self.outcome.authorities = fingerprints(trusted)
         self.outcome.aggregator = identity.identity.fingerprint()
+        self.outcome.federation = signs.identity.fingerprint()
+        self.outcome.operator_made = sorted(name for name, (_, private) in keys.items() if private is not None)
+        self.outcome.page = page
         self.outcome.fingerprints = {name: public.fingerprints() for name, public in members.items()}
         return self.outcome
 
@@ -99,13 +121,12 @@ class Provisioning:
             return ca.certificate
         return ca.certificate + (self.folder / "authority" / "previous.crt").read_bytes()
 
-    def _identity(self) -> IdentityKey:
-        """Who signs certificates."""
-        path = self.folder / "aggregator" / IDENTITY_KEY
-        kept = path.exists() and "aggregator" not in self.rotate
+    def _key(self, name: str, path: Path) -> IdentityKey:
+        """A key that signs: certificates (the aggregator's) or kits (the federation's)."""
+        kept = path.exists() and name not in self.rotate
         if not kept:
             kits.write(path, IdentityKey.generate().to_pem())
-        self._note("aggregator", kept)
+        self._note(name, kept)
         return IdentityKey.from_pem(path.read_bytes())
 
     def _server(self, ca: Certified) -> Certified:
@@ -142,8 +163,8 @@ class Provisioning:
 
     def _keys(self, party: Member) -> tuple[PublicKeys, PrivateKeys | None]:
         """The party's public keys, and the private ones if they were made here."""
-        folder = self.folder / "parties" / party.name
-        stored = _stored(folder)
+        memory = Memory(self.folder, party.name)
+        stored, private = memory.public(), memory.private()
         if party.node_key is not None and party.identity is not None:
             given = PublicKeys(party.node_key, party.identity)
             if stored is not None and stored != given and party.name not in self.rotate:
@@ -152,18 +173,21 @@ class Provisioning:
                     f"--rotate {party.name}; compare the fingerprints by telephone first."
                 )
             self._note(party.name, stored == given)
-            _store(folder, given)
+            memory.keep(given)
             return given, None
-        node, identity = folder / NODE_KEY, folder / IDENTITY_KEY
-        if stored is not None and party.name not in self.rotate and node.exists() and identity.exists():
+        if stored is not None and party.name not in self.rotate:
             self._note(party.name, True)
-            return stored, PrivateKeys(node.read_bytes(), identity.read_bytes(), stored)
-        keys = new_keys()
-        kits.write(node, keys.node_key)
-        kits.write(identity, keys.identity)
-        _store(folder, keys.public)
+            return stored, private
+        if party.name not in self.make_keys:
+            raise InputError(
+                f"party '{party.name}' sent no {'new ' if stored else ''}keys. It makes them itself (`fedsynth node "
+                f"keygen --name {party.name}`) and sends its join file: --join FILE. Or you make them and could then "
+                f"act in its name, as its certificates will say: --make-keys {party.name}."
+            )
+        made = new_keys()
+        memory.keep(made.public, made)
         self._note(party.name, False)
-        return keys.public, keys
+        return made.public, made
 
     def _note(self, party: str, kept: bool) -> None:
         (self.outcome.kept if kept else self.outcome.made).append(f"keys of {party}")
@@ -171,12 +195,3 @@ class Provisioning:
     def _revoked_before(self) -> set[str]:
         path = self.folder / "revoked.json"
         return set(json.loads(path.read_text())) if path.exists() else set()
-
-
-def _stored(folder: Path) -> PublicKeys | None:
-    path = folder / "public.json"
-    return PublicKeys(**json.loads(path.read_text())) if path.exists() else None
-
-
-def _store(folder: Path, keys: PublicKeys) -> None:
-    kits.write(folder / "public.json", json.dumps(vars(keys), indent=2) + "\n")

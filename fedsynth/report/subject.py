@@ -55,6 +55,7 @@ class Subject:
     provenance: Provenance
     certificate: Certificate | None = None
     findings: tuple[Finding, ...] = ()  # what checking the certificate found
+    foretold: str | None = None  # what the plan's forecast warned of
     holdout_option: str = "--holdout"  # by which the reader's command takes rows that the synthesizer never saw
 
     @property
@@ -72,6 +73,8 @@ class Subject:
         if self.certificate is not None and (record := self.certificate.assessment) and record.withheld:
             which = "The table that the certificate is about" if self.failed else "This table"
             found.append(f"{which} is WITHHELD by the gate of its plan: {record.reasons()}.")
+        if self.foretold is not None:
+            found.append(f"Foretold by the plan: {self.foretold}")
         return found
 
 

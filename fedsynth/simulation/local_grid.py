@@ -10,15 +10,18 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from flwr.app import Context, Error, Message, RecordDict
 from flwr.common.constant import ErrorCode
+from flwr.proto.node_pb2 import NodeInfo
 from flwr.serverapp import Grid
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
@@ -75,12 +78,16 @@ class LocalGrid(Grid):
     def get_node_ids(self) -> Iterable[int]:
         return list(self._parties)
 
+    def get_nodes(self) -> Iterable[NodeInfo]:
+        return [NodeInfo(node_id=node, name=party) for node, (party, _) in self._parties.items()]
+
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         ids = []
         for message in messages:
             node, parcel = message.metadata.dst_node_id, to_parcel(message)
             party, home = self._parties[node]
-            future = self._pool(node).submit(_deliver, parcel, node, party, str(home))
+            with _no_main_module():
+                future = self._pool(node).submit(_deliver, parcel, node, party, str(home))
             self._waiting[parcel.root] = (from_parcel(parcel), future)
             ids.append(parcel.root)
         return ids
@@ -113,6 +120,19 @@ class LocalGrid(Grid):
         except BrokenProcessPool:
             self._pools.pop(message.metadata.dst_node_id % self._slots, None)
             return Message(Error(ErrorCode.NODE_UNAVAILABLE, "the party's process died"), reply_to=message)
+
+
+@contextmanager
+def _no_main_module() -> Iterator[None]:
+    """A party's process runs our code only. Spawned as usual it would first run the caller's script again, which needs
+    a guard (`if __name__ == "__main__"`) that no script of five lines has."""
+    main = sys.modules["__main__"]
+    kept = {name: vars(main).get(name) for name in ("__spec__", "__file__")}
+    vars(main).update(dict.fromkeys(kept))
+    try:
+        yield
+    finally:
+        vars(main).update({name: value for name, value in kept.items() if value is not None})
 
 
 def _identify(node: int) -> None:

@@ -22,11 +22,13 @@ from fedsynth.report.subject import Subject, TableFile, provenance
 from fedsynth.simulation.simulate import Folders, real_records
 from synth.certificate.verification import Evidence, check_certificate
 from synth.encoding.records import Codec
+from synth.forecast import forecast
 from synth.messages.archive import write_durably
 from synth.metrics.evaluation import Evaluation
 from synth.plan import Plan
 
 TABLE = "synthetic.csv"
+HEADLINES = {"tvd_one_way": "a column", "tvd_two_way": "a pair of columns"}
 FIDELITY = ("jsd", "wd", "tvd_one_way", "tvd_two_way")  # what the papers print
 
 
@@ -51,6 +53,7 @@ def _summary(plan: Plan, release: Release, evaluation: Evaluation) -> dict[str, 
         "claim": release.certificate.claim.model_dump(),
         "private": False,  # computed from real rows without noise
         "fidelity": {name: evaluation.score(name).value for name in FIDELITY},
+        "between halves of the real rows": {name: evaluation.score(name).ceiling for name in FIDELITY},
     }
     if evaluation.utility is not None:
         views = evaluation.utility.classifiers
@@ -70,5 +73,25 @@ def _subject(plan: Plan, folders: Folders, release: Release, test: Path | None, 
     if test is not None and evaluation.rows_holdout is not None:
         tables.append(TableFile(role="holdout", name=test.name, sha256=sha256_of(test), rows=evaluation.rows_holdout))
     origin = provenance(tables, f"of the plan '{plan.name}'", plan.table)
-    findings = check_certificate(release.certificate, Evidence(is_signed, plan=plan, tables={TABLE: digest}))
-    return Subject(evaluation, plan.table, origin, release.certificate, tuple(findings), holdout_option="--test")
+    evidence = Evidence(is_signed, plan=plan, tables={TABLE: digest}, unsigned=True)
+    findings = check_certificate(release.certificate, evidence)
+    told = forecast(plan)
+    return Subject(
+        evaluation,
+        plan.table,
+        origin,
+        release.certificate,
+        tuple(findings),
+        foretold=None if told is None else told.warning,
+        holdout_option="--test",
+    )
+
+
+def headlines(report: dict[str, Any]) -> str:
+    """The two figures that say most, a line each, beside what two halves of the real rows have between them."""
+    lines = ["Distance from the real rows (total variation; between two halves of them):"]
+    for metric, words in HEADLINES.items():
+        value, ceiling = report["fidelity"][metric], report["between halves of the real rows"][metric]
+        if value is not None and ceiling is not None:
+            lines.append(f"  {words:18} {value:.3f}  ({ceiling:.3f})")
+    return "\n".join(lines)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from aggregator.publish import Release
 from aggregator.run import Workspace, synthesize
@@ -87,10 +89,18 @@ def prepare_partition(
     table = read_table_as_text(file)
     parts = partition(table, [party.name for party in plan.parties], how, plan.table.target, seed or 0)
     plan = parse_plan(content | {"parties": [{"name": name, "rows": len(part)} for name, part in parts.items()]})
-    for name, part in parts.items():
-        write_durably(folders.party(name) / ROWS, part.to_csv(index=False).encode())
-    _write_homes(plan, dict.fromkeys(parts, Path(ROWS)), folders, seed)
+    prepare_tables(plan, parts, folders, seed)
     return plan
+
+
+def prepare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame], folders: Folders, seed: int | None) -> None:
+    """Set up every party's home on a copy of its rows, which is removed when the run is done."""
+    if set(tables) != {party.name for party in plan.parties}:
+        names = ", ".join(party.name for party in plan.parties)
+        raise InputError(f"the plan's parties are {names}; give a table for each of them, under these names")
+    for name, table in tables.items():
+        write_durably(folders.party(name) / ROWS, table.to_csv(index=False).encode())
+    _write_homes(plan, dict.fromkeys(tables, Path(ROWS)), folders, seed)
 
 
 def check_rows(plan: Plan, folders: Folders, test: Path | None) -> Iterator[DataReport]:

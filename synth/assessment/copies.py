@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from synth.encoding.bins import BinLimits, Bins, refine
 from synth.encoding.cells import Cells
+from synth.encoding.mixing import mixed
 from synth.encoding.records import Records
 
 LIMITS = BinLimits(numeric=20, discrete=64, rows=1.0, label_rows=1.0)  # of the bins that dependencies are seen in
@@ -34,16 +35,8 @@ def row_numbers(cells: Cells, rows: Records) -> Numbers:
             missing = np.isnan(values)
             steps = np.rint((np.where(missing, scale.lowest, values) - scale.lowest) / scale.step)
             values = np.where(missing, -1, steps).astype(np.int64)
-        found = _mixed(found ^ values.astype(np.int64).view(np.uint64))
+        found = mixed(found ^ values.astype(np.int64).view(np.uint64))
     return found
-
-
-def _mixed(words: Numbers) -> Numbers:
-    """Steele, Lea and Flood's SplitMix64: every bit of the input moves every bit of the output."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
 
 
 def share_by_chance(cells: Cells, rows: Records, seed: int) -> float:

@@ -23,6 +23,7 @@ from synth.encoding.bins import BinLimits, Bins, refine
 from synth.encoding.cells import Cells
 from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
+from synth.encoding.rows import Rows
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Inquiry, Sum
 from synth.messages.asked import Form, checked, require_names, whole_numbers
@@ -122,7 +123,7 @@ class AssessmentInquiry(Inquiry):
     def planned_costs(self, party: str) -> list[list[Event]]:
         return [list(self.events.values()) or [Unaccounted("exact scores of the synthetic table")]]
 
-    def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+    def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         bins = self._checked(ask)
         counts = self._counted(data, bins) | {"outcomes": self._outcomes(ask.arrays, data)}
         for part, event in self.events.items():
@@ -141,11 +142,14 @@ class AssessmentInquiry(Inquiry):
                 raise ProtocolError("a scorecard's weights are beyond reason, or its buckets out of order")
         return Bins(self.cells, checked(ask.arrays, "bins", Form((self.cells.size,), np.int64)))
 
-    def _counted(self, data: Records, bins: Bins) -> Arrays:
-        index, sizes = bins.index(data, self.names), self._sizes(bins)
-        return {part: contingency.count(index, sizes, cliques) for part, cliques in self.cliques.items() if cliques}
+    def _counted(self, data: Rows, bins: Bins) -> Arrays:
+        return {part: data.tables(bins, self.names, cliques) for part, cliques in self.cliques.items() if cliques}
 
-    def _outcomes(self, asked: Arrays, data: Records) -> Array:
+    def _outcomes(self, asked: Arrays, data: Rows) -> Array:
+        found: Array = np.sum([self._outcomes_of(asked, piece) for piece in data.pieces()], axis=0)
+        return found
+
+    def _outcomes_of(self, asked: Arrays, data: Records) -> Array:
         """All histograms of outcomes, one after the other; a row lies in one cell of each."""
         histograms = []
         flags = [np.isin(row_numbers(self.cells, data), asked["rows"])]

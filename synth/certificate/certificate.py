@@ -13,10 +13,18 @@ from pydantic import Field, ValidationError
 
 from synth.assessment.record import AssessmentRecord
 from synth.certificate.participation import Absent, Participation
+from synth.errors import InputError
+from synth.messages import strict_json
 from synth.plan import Plan
 from synth.privacy.claims import Claim, claim_of, worst
 from synth.privacy.events import Event, from_dict
 from synth.schema import Strict
+
+LARGEST_STATEMENT_BYTES = 1 << 20
+LARGEST_CERTIFICATE_BYTES = 16 << 20
+MOST_PLACES = 5  # that an error names
+MOST_STATEMENTS = 1000  # parties of a plan; see synth/privacy/losses.py
+MOST_SPANS = 4096  # of neighbouring asks; a new one begins where a party is lost or comes back
 
 
 class Signature(Strict):
@@ -37,7 +45,9 @@ class Statement(Strict):
     image_digest: str | None = Field(None, description="Digest of the container image, when there was one.")
     events: list[dict[str, Any]] = Field(description="Everything charged to the ledger for this run, in order.")
     asks: list[tuple[int, int]] = Field(
-        [], description="The asks that were charged, as first and last of neighbouring ones, counted from 0."
+        [],
+        max_length=MOST_SPANS,
+        description="The asks that were charged, as first and last of neighbouring ones, counted from 0.",
     )
     asked: str | None = Field(
         None, description="Digest over the numbers and contents of these asks; alike at parties that were asked alike."
@@ -45,8 +55,20 @@ class Statement(Strict):
     opened: dict[int, str] = Field(
         {}, description="Digests of the sums that the party opened itself, by the number of their ask."
     )
-    ledger_head: str = Field(description="Hash of the party's last ledger entry: pins the ledger's whole history.")
+    ledger_head: str = Field(
+        description="Head of the party's ledger at the end of the run: pins its whole history of plans and charges."
+    )
+    ledger_entries: int | None = Field(
+        None,
+        description="How many entries it had then. Absent in statements of version 0.2 and before, whose head also "
+        "covered digests of answers.",
+    )
     seeded: bool = Field(description="True if randomness was fixed by a seed: then the noise protects nobody.")
+    keys_made_by: Literal["operator"] | None = Field(
+        None,
+        exclude_if=lambda maker: maker is None,
+        description="Who made the party's keys, if not the party: whoever did could have signed this.",
+    )
 
 
 class SignedStatement(Strict):
@@ -57,14 +79,14 @@ class SignedStatement(Strict):
 
     @property
     def statement(self) -> Statement:
-        return Statement.model_validate_json(self.text)
+        return Statement.model_validate(strict_json.parse(self.text, "a party's statement", LARGEST_STATEMENT_BYTES))
 
 
 def read(signed: SignedStatement) -> Statement | None:
     """The statement; None if it cannot be read as one."""
     try:
         return signed.statement
-    except ValidationError:
+    except (ValidationError, InputError):
         return None
 
 
@@ -73,6 +95,9 @@ class Certificate(Strict):
 
     format: Literal["fedsynth-certificate-1"] = "fedsynth-certificate-1"
     run: str = Field(description="The run's identifier.")
+    issued: str | None = Field(
+        None, description="When the aggregator signed, UTC, ISO 8601; absent in certificates of version 0.2 and before."
+    )
     plan_digest: str = Field(description="SHA-256 of the canonical plan.")
     schema_digest: str = Field(description="SHA-256 of the canonical schema.")
     profile: Literal["rigorous", "faithful"] = Field(description="Whether the protocol is sound or a reproduction.")
@@ -83,9 +108,15 @@ class Certificate(Strict):
     claim: Claim = Field(description="The largest claim of any party: rows are disjoint, so claims do not add up.")
     simulated: bool = Field(description="True if all parties ran on one machine, under one user.")
     table_sha256: dict[str, str] = Field(description="Digest of each synthetic table file.")
-    statements: list[SignedStatement] = Field(description="The own account of every party that was not lost.")
-    participation: list[Participation] = Field([], description="Whose answers are in which sums, ask by ask.")
-    absent: list[Absent] = Field([], description="Parties that were lost and made no statement.")
+    statements: list[SignedStatement] = Field(
+        max_length=MOST_STATEMENTS, description="The own account of every party that was not lost."
+    )
+    participation: list[Participation] = Field(
+        [], max_length=MOST_SPANS, description="Whose answers are in which sums, ask by ask."
+    )
+    absent: list[Absent] = Field(
+        [], max_length=MOST_STATEMENTS, description="Parties that were lost and made no statement."
+    )
     assessment: AssessmentRecord | None = Field(
         None, description="What the table scored on the parties' rows, what that cost, and what the gate said."
     )
@@ -93,9 +124,20 @@ class Certificate(Strict):
 
     def signed_text(self) -> str:
         """What a certificate does not have is not in the text, so older ones still hold."""
-        optional = ("assessment", "participation", "absent")
+        optional = ("assessment", "participation", "absent", "issued")
         left_out = {"signature", *(name for name in optional if not getattr(self, name))}
         return json.dumps(self.model_dump(mode="json", exclude=left_out), separators=(",", ":"), allow_nan=False)
+
+
+def parse_certificate(content: bytes, what: str) -> Certificate:
+    """A certificate from a file that anybody may have written; `InputError` says in a sentence why it is none."""
+    found = strict_json.parse(content, what, LARGEST_CERTIFICATE_BYTES)
+    try:
+        return Certificate.model_validate(found)
+    except ValidationError as error:
+        places = sorted({".".join(map(str, item["loc"])) or "whole file" for item in error.errors()})
+        told = ", ".join(places[:MOST_PLACES]) + (", …" if len(places) > MOST_PLACES else "")
+        raise InputError(f"{what} is not a certificate of this version (look at: {told}).") from None
 
 
 def claim_over(statements: list[Statement], absent: list[Absent], delta: float) -> Claim:

@@ -8,7 +8,9 @@ the most that it can have spent, which is all that was set aside for the plan.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from pydantic import Field
@@ -66,6 +68,25 @@ def first_missing(spans: Iterable[Participation], party: str) -> int:
     return next((span.first for span in spans if party not in span.parties), 0)
 
 
+def apart(spans: Sequence[Span]) -> bool:
+    """Whether each begins after the one before it has ended, and none is negative: then they can be searched."""
+    return all(0 <= first <= last for first, last in spans) and all(
+        before[1] < after[0] for before, after in pairwise(spans)
+    )
+
+
+def covers(spans: Sequence[Span], first: int, last: int) -> bool:
+    """Whether one of these, which are apart, holds all of first to last."""
+    place = bisect_right(spans, first, key=lambda span: span[0]) - 1
+    return place >= 0 and last <= spans[place][1]
+
+
+def _in_order(spans: Sequence[Participation]) -> bool:
+    """From the first ask on, each where the one before it ended."""
+    expected = [0, *(span.last + 1 for span in spans)][: len(spans)]
+    return all(span.first <= span.last for span in spans) and [span.first for span in spans] == expected
+
+
 def flaw(
     spans: Sequence[Participation], absent: Sequence[Absent], stated: Mapping[str, Sequence[Span]], minimum: int
 ) -> str | None:
@@ -75,16 +96,18 @@ def flaw(
         return "a party is said to be lost twice, or to be lost and to have made a statement"
     if any(not each.at_most for each in absent):
         return "a party is said to be lost, and nothing is counted for it"
-    expected = [0, *(span.last + 1 for span in spans)][: len(spans)]
-    if any(span.last < span.first for span in spans) or [span.first for span in spans] != expected:
+    if not _in_order(spans):
         return "the sums are not in order, from the first ask on"
+    for party, asks in stated.items():
+        if not apart(asks):
+            return f"'{party}' signed for an ask twice, or for its asks out of order"
     for span in spans:
         if len(set(span.parties)) < max(minimum, 1) or len(set(span.parties)) != len(span.parties):
             return f"the sum of ask {span.first} is over fewer than {minimum} parties, or over one twice"
         for party in span.parties:
             if party not in stated and party not in lost:
                 return f"'{party}' is in the sum of ask {span.first} and nobody accounts for it"
-            if party in stated and not any(a <= span.first and span.last <= b for a, b in stated[party]):
+            if party in stated and not covers(stated[party], span.first, span.last):
                 return f"'{party}' signed for other asks than those whose sums it is in"
     return None
 
@@ -94,8 +117,8 @@ def against_plan(
 ) -> str | None:
     """Where the plan says otherwise; None: nowhere."""
     planned = programme(plan)
-    steps = list(planned)
-    whole = bool(spans) and max(span.last for span in spans) + 1 == spans[-1].last + 1 == planned.asks
+    steps = list(planned)  # a plan bounds how many
+    whole = bool(spans) and _in_order(spans) and spans[-1].last + 1 == planned.asks
     if not whole or any(step.phase != span.phase for span in spans for step in steps[span.first : span.last + 1]):
         return "the sums are not those of the plan's asks, each once and in order"
     if {*stated, *(each.party for each in absent)} != {party.name for party in plan.parties}:

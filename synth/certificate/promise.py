@@ -14,6 +14,7 @@ def promise(certificate: Certificate) -> str:
         return (
             f"No limit is promised to what the release tells about a row: something left a party without differential "
             f"privacy (profile '{certificate.profile}').{nominal} It is for rows that are public anyway."
+            + "".join(f" {told}" for told in _foreign_keys(certificate))
         )
     seeded = any(statement.seeded for statement in map(read, certificate.statements) if statement)
     return " ".join(
@@ -26,8 +27,17 @@ def promise(certificate: Certificate) -> str:
             "person with several rows (their losses add up), or that a party ran the code it states: it signed so.",
             *(["It was simulated: all parties ran on one machine, where nothing was hidden."] * certificate.simulated),
             *(["Its noise was fixed by a seed, and whoever knows the seed can take it away."] * seeded),
+            *_foreign_keys(certificate),
         ]
     )
+
+
+def _foreign_keys(certificate: Certificate) -> list[str]:
+    """Whose statements prove less, because somebody else could have signed them."""
+    statements = filter(None, map(read, certificate.statements))
+    names = ", ".join(each.party for each in statements if each.keys_made_by == "operator")
+    told = f"The operator made the keys of {names}, by their own word: it could sign in their name, and read letters."
+    return [told] if names else []
 
 
 def _losses(certificate: Certificate) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING
 
-from synth.certificate.participation import spans_of
+from synth.certificate.participation import apart, covers
 from synth.plan import Plan
 from synth.privacy.events import Event, counted, from_dict
 from synth.programme import costs
@@ -51,13 +51,15 @@ def cost_flaw(statements: Sequence[Statement], plan: Plan) -> str | None:
     """Where a party signed for other asks than the plan has, or for other events than they cost; None: nowhere. Events
     of a version that priced otherwise are not looked at."""
     comparable = not priced_otherwise(statements)
+    if len({each.party for each in statements}) != len(statements):
+        return "a party made two statements"
     for each in statements:
         planned = costs(plan, each.party)
         if any(not 0 <= first <= last < len(planned) for first, last in each.asks):
             return f"'{each.party}' signed for asks that the plan does not have"
-        numbers = [number for first, last in each.asks for number in range(first, last + 1)]
-        if spans_of(set(numbers)) != list(each.asks):
+        if not apart(each.asks):
             return f"'{each.party}' signed for an ask twice, or for its asks out of order"
+        numbers = [number for first, last in each.asks for number in range(first, last + 1)]
         owed = [event for number in numbers for event in planned[number]]
         if comparable and not same_cost(map(from_dict, each.events), owed):
             return (
@@ -74,9 +76,10 @@ def contradiction(statements: Sequence[Statement]) -> str | None:
     for each in statements:
         if each.asked is not None:
             asked.setdefault(tuple(each.asks), {})[each.party] = each.asked
+        asks = each.asks if apart(each.asks) else []
         for number, digest in each.opened.items():
             opened.setdefault(number, {})[each.party] = digest
-            if not any(first <= number <= last for first, last in each.asks):
+            if not covers(asks, number, number):
                 return f"'{each.party}' opened the sum of ask {number} and signed for no such ask"
     for told in asked.values():
         if len(set(told.values())) > 1:

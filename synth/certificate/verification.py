@@ -7,8 +7,7 @@ Whoever verifies believes nobody's arithmetic: ε is composed anew from the even
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from itertools import chain
 
 from synth.assessment.certified import flaw, payers
@@ -16,8 +15,6 @@ from synth.certificate import participation, stated
 from synth.certificate.certificate import (
     UPDATES,
     Certificate,
-    Signature,
-    SignedStatement,
     Statement,
     claim_over,
     events_of,
@@ -25,37 +22,19 @@ from synth.certificate.certificate import (
     read,
     sampling_in_words,
 )
+from synth.certificate.evidence import Evidence, Finding
 from synth.certificate.participation import Absent
+from synth.certificate.signatures import aggregator_finding, issued_finding, statement_finding
 from synth.certificate.stated import TOLERANCE
 from synth.errors import PrivacyError
 from synth.plan import Plan
 from synth.privacy.claims import RELATION, Claim
 from synth.privacy.events import from_dict
 from synth.privacy.shares import summed_variances
+from synth.privacy.workable import DELTAS, unworkable
 from synth.programme import costs
 
-AGGREGATOR = "aggregator"  # its name among pinned keys
-
-IsSigned = Callable[[Signature, bytes], bool]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at. `holds` is None where nothing was given to hold it against."""
-
-    what: str
-    holds: bool | None
-    detail: str
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What the verifier has beside the certificate."""
-
-    is_signed: IsSigned
-    keys: Mapping[str, str] | None = None  # name → public key in hexadecimal, compared out of band
-    plan: Plan | None = None
-    tables: Mapping[str, str] = field(default_factory=dict)  # file name → SHA-256
+__all__ = ["Evidence", "Finding", "check_certificate"]
 
 
 def check_certificate(certificate: Certificate, evidence: Evidence) -> list[Finding]:
@@ -67,52 +46,35 @@ def check_certificate(certificate: Certificate, evidence: Evidence) -> list[Find
             findings.append(Finding(f"statement {number}", False, "cannot be read as a party's statement"))
             continue
         statements.append(statement)
-        findings.append(_statement(certificate, signed, statement, evidence))
+        findings.append(statement_finding(certificate, signed, statement, evidence))
+    if too_much := _too_much(certificate, statements):
+        return [*findings, Finding("work", False, f"{too_much}: nothing more was looked at")]
     return [
         *findings,
         *_participation(certificate, statements),
         _questions(statements),
-        _aggregator(certificate, evidence),
+        aggregator_finding(certificate, evidence),
+        issued_finding(certificate, evidence),
         _seeds(certificate, statements),
         _epsilon(certificate, statements),
-        _cost(statements, evidence.plan),
+        _cost(statements, evidence),
         *_tables(certificate, evidence),
-        _plan(certificate, statements, evidence.plan),
+        _plan(certificate, statements, evidence),
         *_assessment(certificate, statements, evidence.plan),
     ]
 
 
-def _statement(certificate: Certificate, signed: SignedStatement, statement: Statement, evidence: Evidence) -> Finding:
-    what = f"statement of '{statement.party}'"
-    if signed.signature is None:
-        return Finding(what, False, "is not signed")
-    if not evidence.is_signed(signed.signature, signed.text.encode()):
-        return Finding(what, False, "its signature does not match its text")
-    ours = (certificate.run, certificate.plan_digest, certificate.schema_digest)
-    if (statement.run, statement.plan_digest, statement.schema_digest) != ours:
-        return Finding(what, False, "is about another run, plan or schema")
-    return _pinned(what, statement.party, signed.signature, evidence)
-
-
-def _aggregator(certificate: Certificate, evidence: Evidence) -> Finding:
-    what = "aggregator's signature"
-    if certificate.signature is None and AGGREGATOR in (evidence.keys or {}):
-        return Finding(what, False, "there is none, and a key is pinned for it: somebody took it off")
-    if certificate.signature is None:
-        return Finding(
-            what, None, "there is none: nobody vouches for the table's digest and the words around the claim"
-        )
-    if not evidence.is_signed(certificate.signature, certificate.signed_text().encode()):
-        return Finding(what, False, "does not match: the certificate was changed after it was signed")
-    return _pinned(what, AGGREGATOR, certificate.signature, evidence)
-
-
-def _pinned(what: str, name: str, signature: Signature, evidence: Evidence) -> Finding:
-    if evidence.keys is None:
-        return Finding(what, True, f"signed by key {signature.public_key[:16]}…, which nobody here compared (--keys)")
-    if evidence.keys.get(name) != signature.public_key:
-        return Finding(what, False, f"signed by a key that is not the one pinned for '{name}'")
-    return Finding(what, True, "signed by the pinned key")
+def _too_much(certificate: Certificate, statements: list[Statement]) -> str | None:
+    """Why nothing is computed from this certificate: a few lines of text can ask for hours of work."""
+    low, high = DELTAS
+    if not low <= certificate.claim.delta <= high:
+        return f"the claim's δ is not between {low:g} and {high:g}"
+    records = [record for each in (*statements,) for record in each.events]
+    records += [record for each in certificate.absent for record in each.at_most]
+    try:
+        return unworkable([from_dict(record) for record in records])
+    except PrivacyError as error:
+        return f"an event cannot be read: {error}"
 
 
 def _participation(certificate: Certificate, statements: list[Statement]) -> Iterable[Finding]:
@@ -181,10 +143,11 @@ def _questions(statements: list[Statement]) -> Finding:
     return Finding(what, True, "parties that answered the same asks were asked the same, by what they signed")
 
 
-def _cost(statements: list[Statement], plan: Plan | None) -> Finding:
-    what = "cost"
+def _cost(statements: list[Statement], evidence: Evidence) -> Finding:
+    what, plan = "cost", evidence.plan
     if plan is None:
-        return Finding(what, None, "no plan was given (--plan): what the asks should have cost cannot be computed")
+        told = "no plan was given (--plan) or lies beside it: what the asks should have cost cannot be computed"
+        return evidence.missing(what, told)
     concerned = [each for each in statements if _takes_part(plan, each.party)]
     try:
         wrong = stated.cost_flaw(concerned, plan)
@@ -209,10 +172,10 @@ def _tables(certificate: Certificate, evidence: Evidence) -> Iterable[Finding]:
         yield Finding("table", None, "none was given (--table), and none lies beside the certificate")
 
 
-def _plan(certificate: Certificate, statements: list[Statement], plan: Plan | None) -> Finding:
-    what = "plan"
+def _plan(certificate: Certificate, statements: list[Statement], evidence: Evidence) -> Finding:
+    what, plan = "plan", evidence.plan
     if plan is None:
-        return Finding(what, None, "none was given (--plan): what was planned cannot be compared")
+        return evidence.missing(what, "none was given (--plan) or lies beside it: a party may be missing altogether")
     if (plan.digest(), plan.table.digest()) != (certificate.plan_digest, certificate.schema_digest):
         return Finding(what, False, "is another plan than the certified one")
     if not all(_takes_part(plan, statement.party) for statement in statements):

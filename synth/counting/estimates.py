@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -58,6 +59,11 @@ def combined_tables(found: Iterable[Measurement]) -> dict[Clique, Measurement]:
     for one in found:
         groups.setdefault(one.clique, []).append(one)
     return {clique: average(group) for clique, group in groups.items()}
+
+
+def combined_pairs(tables: Iterable[Measurement]) -> dict[Clique, Measurement]:
+    """One table per pair, from all tables that it is in."""
+    return combined_tables(margin(table, pair) for table in tables for pair in combinations(table.clique, 2))
 
 
 def combined_columns(histograms: Iterable[Measurement], tables: Iterable[Measurement]) -> list[Measurement]:

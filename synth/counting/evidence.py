@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
-from synth.counting.estimates import Measurement, combined_columns, combined_tables
+from synth.counting.estimates import Measurement, combined_columns, combined_pairs, combined_tables
 from synth.counting.fitting import Fit, Fitter, Zeros
 from synth.counting.selection import ranked, select
 from synth.counting.structure import junction_tree
@@ -31,19 +33,26 @@ class Evidence:
         joined = combined_tables(tables)
         return cls(combined_columns(histograms, joined.values()), joined, zeros)
 
+    @cached_property
+    def pairs(self) -> dict[Clique, Measurement]:
+        """Every pair that some table holds, from all of these tables."""
+        return combined_pairs(self.tables.values())
+
     def select(self, target: int | None, model_size_mb: float) -> list[Clique]:
         """The cliques to model, worthiest first (after those that constraints need), within the size limit."""
         required = [zero.clique for zero in self.zeros]
-        return select(self.columns, self.tables, target, model_size_mb * MEGABYTE, required)
+        return select(self.columns, self.pairs, target, model_size_mb * MEGABYTE, required)
 
     def pairs_by_surprise(self) -> list[Clique]:
         """All counted pairs, those first that noise explains least."""
-        return ranked(self.columns, {clique: table for clique, table in self.tables.items() if len(clique) == 2})
+        return ranked(self.columns, self.pairs)
 
     def fit(self, cliques: Sequence[Clique], iterations: int) -> Fit:
-        """The model over these cliques."""
+        """The model over these cliques, from all tables that it can hold without growing."""
         structure = junction_tree(cliques, [column.counts.size for column in self.columns])
-        found = [*self.columns, *(self.tables[clique] for clique in cliques if clique in self.tables)]
+        known = {pair for clique in cliques for pair in combinations(sorted(clique), 2)}
+        held = [table for clique, table in self.tables.items() if known.issuperset(combinations(clique, 2))]
+        found = [*self.columns, *held]
         zeros = [zero for zero in self.zeros if zero.clique in cliques]
         rows = max(float(np.mean([column.counts.sum() for column in self.columns])), 1.0)
         return Fitter(structure, found, zeros).fit(rows, iterations)

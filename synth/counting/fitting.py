@@ -24,7 +24,8 @@ from synth.encoding.scales import Floats
 BOLDNESS = 300.0  # first step, relative to the one that theory allows; shortened while it fails
 GROWTH = 1.02  # of the step after each success
 PATIENCE = 50  # steps between two looks at whether the fit still gains
-GAIN = 0.03  # relative gain over that many steps below which it stops: what is left to gain by then is mostly noise
+GAIN = 0.003  # relative gain over that many steps below which it stops
+NOISY_GAIN = 0.03  # the same where tables are mostly noise and already explained: what is left to gain is noise, too
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class Fitter:
             allowed = np.transpose(zero.possible, [zero.clique.index(column) for column in clique]).astype(np.float64)
             self.possible[home] *= self._lift(home, clique, allowed)
 
-    def fit(self, rows: float, iterations: int, gain: float = GAIN) -> Fit:
+    def fit(self, rows: float, iterations: int, gain: float | None = None) -> Fit:
+        """At most so many steps; fewer if `gain` (by default GAIN or NOISY_GAIN) is not reached."""
         here = self._evaluate(self._start(), rows)
         step, momentum, before, checked = self._first_step(rows), 1.0, here.potentials, here.loss
         for number in range(1, iterations + 1):
@@ -80,11 +82,19 @@ class Fitter:
             else:
                 step /= 2
             if number % PATIENCE == 0:
-                if checked - here.loss < gain * here.loss:
+                if checked - here.loss < (self._least_gain(here, rows) if gain is None else gain) * here.loss:
                     break
                 checked = here.loss
-        tree = Tree(self.structure.cliques, self.structure.parents, here.beliefs)
-        return Fit(tree, 2 * here.loss / sum(one.counts.size for one in self.measured))
+        return Fit(Tree(self.structure.cliques, self.structure.parents, here.beliefs), self._misfit(here))
+
+    def _misfit(self, here: _Point) -> float:
+        return 2 * here.loss / sum(one.counts.size for one in self.measured)
+
+    def _least_gain(self, here: _Point, rows: float) -> float:
+        """Descent that goes on fits noise at last. Where noise is less than the sampling error of the rows (a variance
+        of one row per row in a cell) that does no harm, and where the misfit is above 1 there is more than noise."""
+        noise = sum(float(one.variance.sum()) for one in self.measured)
+        return NOISY_GAIN if noise > rows * len(self.measured) and self._misfit(here) < 1 else GAIN
 
     def _in_order(self, one: Measurement) -> Measurement:
         clique = self.structure.ordered(one.clique)

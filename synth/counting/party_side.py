@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from synth.encoding import contingency
 from synth.encoding.bins import Bins
 from synth.encoding.cells import Cells
 from synth.encoding.contingency import Clique
-from synth.encoding.records import Records
+from synth.encoding.rows import Rows
 from synth.errors import ProtocolError
 from synth.interface import Array, Ask
 from synth.messages.asked import Form, checked
@@ -28,9 +27,9 @@ def asked_bins(ask: Ask, cells: Cells, most: int) -> Bins:
     return bins
 
 
-def tables_of(data: Records, bins: Bins, names: list[str], cliques: list[Clique]) -> Array:
+def tables_of(data: Rows, bins: Bins, names: list[str], cliques: list[Clique]) -> Array:
     """Exact counts of the tables, for `with_noise`; cliques are places in `names`."""
-    return contingency.count(bins.index(data, names), [bins.size(name) for name in names], cliques)
+    return data.tables(bins, names, cliques)
 
 
 def with_noise(counts: Array, plan: Plan, event: CountNoise | None, noise: NoiseSource) -> Array:

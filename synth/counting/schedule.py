@@ -48,7 +48,7 @@ def _borne_pairs(plan: Plan, share: float) -> int:
         return sys.maxsize
     spent = synthesis_share(plan) * share * plan.noisy_parties / len(plan.parties)
     sigma = get_sigma_gaussian(plan.privacy.epsilon, plan.privacy.delta) / sqrt(spent)  # of the counts of one table
-    return int((plan.rows / (ROWS_PER_SIGMA * sigma)) ** 2)
+    return int((plan.declared_rows / (ROWS_PER_SIGMA * sigma)) ** 2)
 
 
 def divided_noise(plan: Plan, columns: int, queries: list[int], shares: list[float]) -> list[CountNoise] | None:

@@ -108,23 +108,22 @@ def refine(cells: Cells, counts: Ints, sigma: float, limits: BinLimits, apart: d
 def cell_weights(bins: Bins, counts: Ints, sigma: float) -> Floats:
     """How the rows of each bin spread over its cells (all columns; counts, none negative).
 
-    James-Stein within each bin: from the denoised histogram (labels: from an even spread) towards the noisy counts, by
-    as much as they differ more than their noise explains. The denoised histogram alone flattens what is rough, such as
-    hours in multiples of five; the noisy counts alone fill empty tails."""
+    Numbers: James-Stein within each bin, from the denoised histogram towards the noisy counts, by as much as they
+    differ more than their noise explains. The denoised histogram alone flattens what is rough, such as hours in
+    multiples of five; the noisy counts alone fill empty tails. Labels are as denoised, and none is impossible."""
     cells, weights = bins.cells, np.zeros(bins.cells.size)
     shares = cells.probabilities(counts, sigma)
     for name, noisy in cells.split(counts).items():
-        of = bins.of(name)
-        heights = np.maximum(bins.fold(name, noisy), 0.0) / np.bincount(of)
-        prior = shares[name] * max(noisy.sum(), 0.0) if name in cells.scales else heights[of]
+        of, prior = bins.of(name), shares[name] * max(noisy.sum(), 0.0)
         width = np.bincount(of)
+        if name not in cells.scales:
+            faintest = FAINTEST * bins.fold(name, prior) / width if sigma > 0 else np.zeros(len(width))
+            weights[cells.slices[name]] = np.maximum(prior, faintest[of])
+            continue
         surprise = bins.fold(name, (noisy - prior) ** 2) / width
         by_chance = sigma**2 * (1 + CHANCE * np.sqrt(2 / width) * (width > FEW))
         trust = np.where(surprise > by_chance, 1 - sigma**2 / np.maximum(surprise, 1e-12), 0.0)
-        found = np.maximum(prior + trust[of] * (noisy - prior), 0.0)
-        if name not in cells.scales and sigma > 0:
-            found = np.maximum(found, FAINTEST * heights[of])
-        weights[cells.slices[name]] = found
+        weights[cells.slices[name]] = np.maximum(prior + trust[of] * (noisy - prior), 0.0)
     return weights
 
 

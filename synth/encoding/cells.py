@@ -94,6 +94,10 @@ class Cells:
         """The variance of a column's counts, added up by `of` (a bin for every cell), if one has `variance`."""
         return variance * np.bincount(of).astype(np.float64)
 
+    def starts(self, name: str) -> Ints:
+        """Where the cells of a numeric column begin, in steps from the lowest value, and where the last one ends."""
+        return self._positions[name]
+
     def edges(self, name: str) -> Floats:
         """Values at which the cells of a numeric column begin, and the end of the last; a value fills one step."""
         scale = self.scales[name]

@@ -40,11 +40,19 @@ def cell_count(cliques: Sequence[Clique], sizes: Sequence[int]) -> int:
 
 def count(columns: Sequence[Ints], sizes: Sequence[int], cliques: Sequence[Clique]) -> Ints:
     """All tables, one after the other. A row lies in exactly one cell of each, whatever the bins are."""
-    tables = []
+    total = np.zeros(cell_count(cliques, sizes), dtype=np.int64)
+    count_into(total, columns, sizes, cliques)
+    return total
+
+
+def count_into(total: Ints, columns: Sequence[Ints], sizes: Sequence[int], cliques: Sequence[Clique]) -> None:
+    """Add the tables of some rows to those of the rows before."""
+    start = 0
     for clique, shape in zip(cliques, shapes(cliques, sizes), strict=True):
         place = np.ravel_multi_index([columns[column] for column in clique], shape)
-        tables.append(np.bincount(place, minlength=int(np.prod(shape))))
-    return np.concatenate(tables).astype(np.int64)
+        stop = start + int(np.prod(shape))
+        total[start:stop] += np.bincount(place, minlength=stop - start)
+        start = stop
 
 
 def split(

@@ -1,8 +1,8 @@
 """Distributions from noisy counts. Pure post-processing: nothing here touches a row.
 
 Setting negative counts to zero keeps the positive half of the noise, which in a sparse histogram adds up to a large
-share of the mass, much of it far from any row. Discrete columns are instead moved to the nearest distribution in
-Euclidean distance, which takes the same amount off every cell. Along an ordered axis more is known: neighbouring cells
+share of the mass, much of it far from any row. Labels are instead shrunk by what all of them say together
+(synth/encoding/rare_labels.py). Along an ordered axis more is known: neighbouring cells
 belong together, so a halving tree asks at every level whether a half, or any window in it, holds more than its noise
 explains. A tail is kept when it is significant as a whole, although none of its cells is, and an empty stretch is
 emptied, its noise with it.
@@ -18,6 +18,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from synth.encoding.rare_labels import shrunk_counts
 from synth.encoding.scales import Floats
 
 SIGNIFICANT = 3.0  # standard deviations of the noise in a half, below which it is empty; chosen on generated columns
@@ -36,12 +37,15 @@ def denoise(counts: Floats, sigma: float, ordered: bool, total: float | None = N
         return np.full(len(counts), 1 / len(counts))
     if ordered and sigma > 0:
         spikes = _spikes(counts, sigma)
+        left = max(total - float(spikes.sum()), 0.0)
         found = np.zeros(len(counts))
-        _keep(counts - spikes, sigma, max(total - spikes.sum(), 0.0), found)
+        _keep(counts - spikes, sigma, left, found)
         found = _with_slopes(found, counts - spikes, sigma)
-        found = _with_slopes(found[::-1], (counts - spikes)[::-1], sigma)[::-1] + spikes
+        found = _with_slopes(found[::-1], (counts - spikes)[::-1], sigma)[::-1]
+        found = found * (left / found.sum() if found.sum() > 0 else 0.0) + spikes  # a spike's count is known
         return found / found.sum() if found.sum() > 0 else np.full(len(counts), 1 / len(counts))
-    return _nearest_distribution(counts / total)
+    found = shrunk_counts(counts, sigma) if sigma > 0 else np.maximum(counts, 0.0)
+    return found / found.sum() if found.sum() > 0 else np.full(len(counts), 1 / len(counts))
 
 
 def denoise_groups(counts: Floats, group: npt.NDArray[np.int64], widths: Floats, sigma: float, total: float) -> Floats:
@@ -131,8 +135,9 @@ def _spread(counts: Floats, widths: Floats, sigma: float, mass: float, found: Fl
 
 
 def _keep(counts: Floats, sigma: float, mass: float, found: Floats) -> None:
-    """Write what is no noise to `found`, halving `mass`: halves that hold nothing get nothing, and take their noise
-    with them; halves between which noise is the only difference get the same."""
+    """Divide `mass` over `found`, halving: a half that holds nothing gets nothing, and the other all; halves between
+    which noise is the only difference get the same. No mass is lost: a column's rows are known better than where they
+    are, and what was lost here would be made up for where they are not (a spike at zero took half of a tail)."""
     half = len(counts) // 2
     if half == 0:
         found[:] = max(mass, 0.0)
@@ -145,10 +150,11 @@ def _keep(counts: Floats, sigma: float, mass: float, found: Floats) -> None:
     alike = abs(held[0] - even) < DIFFERENT * sigma * np.sqrt(half * (len(counts) - half) / len(counts))
     if alike and (all(empty) or not any(empty) or mass > sigma * len(counts)):
         held = [even, mass - even]
-    elif all(empty):
-        held = [max(one, 0.0) for one in held]
+    elif all(empty) or not any(empty):
+        held[0] = min(max(held[0], 0.0), mass)
+        held[1] = mass - held[0]
     else:
-        held = [0.0 if none else one for none, one in zip(empty, held, strict=True)]
+        held = [0.0 if none else mass for none in empty]
     for part, share in zip(halves, held, strict=True):
         if share > 0:
             _keep(counts[part], sigma, share, found[part])
@@ -172,12 +178,3 @@ def _is_noise(counts: Floats, sigma: float) -> bool:
             return False
         width *= 2
     return True
-
-
-def _nearest_distribution(shares: Floats) -> Floats:
-    """Euclidean projection onto the probability simplex (Duchi et al., ICML 2008)."""
-    falling = np.sort(shares)[::-1]
-    offsets = (np.cumsum(falling) - 1) / np.arange(1, len(shares) + 1)
-    offset = offsets[np.flatnonzero(falling > offsets)[-1]]
-    projected: Floats = np.maximum(shares - offset, 0.0)
-    return projected

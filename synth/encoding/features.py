@@ -10,13 +10,14 @@ The matrix is float32: it keeps 7 digits of a value relative to the width of its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from synth.encoding.mixing import Words, uniforms
 from synth.encoding.mixtures import Mixture
 from synth.encoding.records import Records, Values
 from synth.encoding.scales import Floats, code_count, scale_of
@@ -82,14 +83,23 @@ class Features:
     def encode(self, records: Records, rng: np.random.Generator) -> Matrix:
         """One row per record; draws each number's mode. Every column has a stream of its own, so that one row more
         changes no other row's modes."""
+        streams = rng.spawn(len(self.spans))
+        return self._matrix(records, lambda span: streams[span].random(len(records)))
+
+    def encode_some(self, records: Records, numbers: npt.NDArray[np.int64], seed: Words) -> Matrix:
+        """The same for some rows of a table, whose modes are drawn by the rows' numbers: always the same ones."""
+        return self._matrix(records, lambda span: uniforms(seed, span, numbers))
+
+    def _matrix(self, records: Records, luck: Callable[[int], Floats]) -> Matrix:
+        """`luck` has a number in [0, 1) for every row, for each span that needs it."""
         matrix: Matrix = np.zeros((len(records), self.width), dtype=np.float32)
         rows = np.arange(len(records))
-        for span, of_span in zip(self.spans, rng.spawn(len(self.spans)), strict=True):
+        for number, span in enumerate(self.spans):
             values = records.columns[span.column]
             if span.kind == "label":
                 matrix[rows, span.start + values.astype(np.int64)] = 1.0
             elif span.kind == "alpha":
-                alpha, mode = _place(values.astype(np.float64), self.mixtures[span.column], of_span)
+                alpha, mode = _place(values.astype(np.float64), self.mixtures[span.column], luck(number))
                 matrix[:, span.start] = alpha
                 matrix[rows, span.start + 1 + mode] = 1.0
         return matrix
@@ -142,7 +152,7 @@ class Features:
         return np.where(missing, np.nan, self.scales[name].snap(value))
 
 
-def _place(values: Floats, mixture: Mixture, rng: np.random.Generator) -> tuple[Floats, npt.NDArray[np.int64]]:
+def _place(values: Floats, mixture: Mixture, luck: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
     """α and mode of every value; the mode is drawn from its posterior, the extra last mode means missing."""
     missing = np.isnan(values)
     known = np.where(missing, mixture.means[0], values)
@@ -155,7 +165,7 @@ def _place(values: Floats, mixture: Mixture, rng: np.random.Generator) -> tuple[
     nearest = beyond == beyond.min(axis=1, keepdims=True)
     posterior *= np.where(reaching.any(axis=1, keepdims=True), reaching, nearest)
     cumulative = np.cumsum(posterior, axis=1)
-    mode = (cumulative <= rng.random((len(values), 1)) * cumulative[:, -1:]).sum(axis=1)
+    mode = (cumulative <= luck[:, None] * cumulative[:, -1:]).sum(axis=1)
     mode = np.minimum(mode, len(mixture) - 1)
     alpha = np.clip(np.take_along_axis(offset, mode[:, None], axis=1)[:, 0], -REACH, REACH)
     return np.where(missing, 0.0, alpha), np.where(missing, len(mixture), mode)

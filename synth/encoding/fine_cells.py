@@ -15,6 +15,8 @@ from synth.encoding.cells import Cells
 from synth.encoding.cuts import Ints, fine_cut, measure
 from synth.encoding.denoising import denoise_groups
 from synth.encoding.scales import Floats
+from synth.encoding.weekdays import WEEK, joined, weekdays, with_week
+from synth.schema import Datetime
 
 WIDE = 4  # times as many values as groups, from which on values are grouped
 
@@ -32,20 +34,31 @@ class FineCells(Cells):
         self._lay_out()
         found = {} if most_groups is None else {name: self._grouped(name, most_groups) for name in self.scales}
         self.groups = {name: group for name, group in found.items() if group[-1] + 1 < len(group)}
+        self.weeks = {} if most_groups is None else self._weeks()
 
     @property
     def released_size(self) -> int:
-        return self.size + sum(int(group[-1]) + 1 for group in self.groups.values())
+        return self.size + sum(int(group[-1]) + 1 for group in self.groups.values()) + WEEK * len(self.weeks)
+
+    @property
+    def counted_again(self) -> int:
+        """Histograms beyond one a column: groups and weeks."""
+        return len(self.groups) + len(self.weeks)
 
     def released(self, counts: Ints) -> Ints:
-        """The counts of all cells, then those of the groups."""
+        """The counts of all cells, then those of the weeks, then those of the groups."""
         by_name = {name: counts[part] for name, part in self.slices.items()}
+        weeks = [np.bincount(of, by_name[name][: len(of)], minlength=WEEK) for name, of in self.weeks.items()]
         sums = [np.bincount(group, weights=by_name[name]) for name, group in self.groups.items()]
-        return np.concatenate([counts, *sums]).astype(np.int64)
+        return np.concatenate([counts, *weeks, *sums]).astype(np.int64)
 
     def consistent(self, released: npt.NDArray[np.generic]) -> Ints:
-        """Counts of all cells that make the best of both histograms."""
+        """Counts of all cells that make the best of all histograms."""
         counts, start = released[: self.size].astype(np.float64), self.size
+        for name, of in self.weeks.items():
+            dated = slice(self.slices[name].start, self.slices[name].start + len(of))
+            counts[dated] = joined(counts[dated], released[start : start + WEEK].astype(np.float64), of)
+            start += WEEK
         for name, group in self.groups.items():
             cells = counts[self.slices[name]]
             own = released[start : start + int(group[-1]) + 1].astype(np.float64)
@@ -86,12 +99,23 @@ class FineCells(Cells):
         if name not in self.groups or sigma == 0:
             return super()._present(name, counts, sigma, rows)
         widths = measure(self.scales[name], self._positions[name], self.is_curved(name))
-        return denoise_groups(counts, self.groups[name][: len(counts)], widths, sigma, rows)
+        found = denoise_groups(counts, self.groups[name][: len(counts)], widths, sigma, rows)
+        return with_week(found, counts, self.weeks[name], sigma, rows) if name in self.weeks else found
 
     def _coarse_of(self, name: str) -> Ints:
         """The coarse cell of every cell."""
         found = np.searchsorted(self.coarse._positions[name], self._positions[name][:-1], side="right") - 1
         return np.append(found, [found[-1] + 1] * int(self.schema.numeric[name].missing)).astype(np.int64)
+
+    def _weeks(self) -> dict[str, Ints]:
+        """Of every column of dates that is grouped: where each day has a count that says much, the week is in it."""
+        dates = {name: column for name, column in self.schema.numeric.items() if isinstance(column, Datetime)}
+        found = {
+            name: weekdays(column, self.scales[name], self._positions[name])
+            for name, column in dates.items()
+            if name in self.groups
+        }
+        return {name: of for name, of in found.items() if of is not None}
 
     def _grouped(self, name: str, most: int) -> Ints:
         of, ordered = self._coarse_of(name), self._ordered(name)

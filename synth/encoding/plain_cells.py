@@ -33,7 +33,7 @@ def emptied(cells: pd.Series, empty_texts: Sequence[str], truth: tuple[str, str]
         cells = pd.Series(_texts(cells.to_numpy(dtype=object), empty_texts, truth), dtype="str")
     if is_bool_dtype(cells.dtype) or is_time(cells):
         return cells, cells.isna().to_numpy(dtype=bool)
-    spellings: list[Any] = _as_numbers(empty_texts) if is_numeric_dtype(cells.dtype) else list(empty_texts)
+    spellings: list[Any] = as_numbers(empty_texts) if is_numeric_dtype(cells.dtype) else list(empty_texts)
     empty = (cells.isna() | cells.isin(spellings)).to_numpy(dtype=bool)
     return cells.mask(empty), empty
 
@@ -89,20 +89,23 @@ def plain_time(cell: Any) -> np.datetime64 | None:
 
 
 def _texts(cells: Objects, empty_texts: Sequence[str], truth: tuple[str, str]) -> list[str | None]:
-    as_text, as_number = set(empty_texts), set(_as_numbers(empty_texts))
+    as_text, as_number = set(empty_texts), set(as_numbers(empty_texts))
 
     def text(cell: Any) -> str | None:
         if isinstance(cell, str):
             return None if cell in as_text else _storable(cell)
         if isinstance(cell, bool | np.bool_):
             return truth[int(cell)]
-        if is_null(cell) or (isinstance(cell, int | float | np.number | decimal.Decimal) and cell in as_number):
+        if is_null(cell):
+            return None
+        cell = float(cell) if isinstance(cell, decimal.Decimal) else cell
+        if isinstance(cell, int | float | np.number) and cell in as_number:
             return None
         return text_of(cell)
 
     return [text(cell) for cell in cells]
 
 
-def _as_numbers(empty_texts: Sequence[str]) -> list[float]:
+def as_numbers(empty_texts: Sequence[str]) -> list[float]:
     found: list[float] = pd.to_numeric(pd.Series(list(empty_texts), dtype=object), errors="coerce").dropna().tolist()
     return found

@@ -9,7 +9,7 @@ and row number only, never by a cell, and a `DataError` stays with the party who
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ import pandas as pd
 
 from synth.encoding.cell_text import read_labels, read_numbers, read_times
 from synth.encoding.fallbacks import Flaw, Released, in_words, with_fallbacks
+from synth.encoding.rows import ROWS_AT_ONCE, Rows
 from synth.encoding.scales import EXACT, Floats, scale_of
 from synth.encoding.time_cells import time_texts
 from synth.errors import DataError, SchemaError
@@ -30,7 +31,7 @@ SHOWN_ROWS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class Records(Rows):
     """Columns in schema order, identifiers left out.
 
     Discrete columns hold int64 codes (position of the label; len(labels) for a missing cell), numeric columns float64
@@ -45,6 +46,13 @@ class Records:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
+
+    def pieces(self) -> Iterator[Records]:
+        for start in range(0, max(len(self), 1), ROWS_AT_ONCE):
+            yield self.take(slice(start, start + ROWS_AT_ONCE))
+
+    def at_hand(self) -> Records:
+        return self
 
     def take(self, indices: Indices) -> Records:
         return Records({name: values[indices] for name, values in self.columns.items()})

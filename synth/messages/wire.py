@@ -19,6 +19,8 @@ from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 
 from synth.errors import ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Scalar
+from synth.messages import npy
+from synth.messages.npy import NotAnArray
 
 T = TypeVar("T")
 
@@ -56,10 +58,20 @@ def from_records(records: RecordDict) -> Envelope:
     options = {name: cast(Scalar, value) for name, value in records.config_records["options"].items()}
     if not all(isinstance(value, bool | int | float | str) for value in options.values()):
         raise ProtocolError("a message's options must be scalars")
-    block = records.array_records["arrays"]["block"].numpy()
+    if not all(map(_is_text, [*options, *options.values(), *records.config_records["layout"]])):
+        raise ProtocolError("a message holds half of a character")
+    try:
+        block = npy.read(records.array_records["arrays"]["block"].data)  # Flower's own reader believes the header
+    except NotAnArray as error:
+        raise ProtocolError(f"a message's block cannot be read: {error}") from None
     if block.dtype != np.uint8 or block.ndim != 1:
         raise ProtocolError("a message's block must be a row of bytes")
     return Envelope(_arrays_in(block, records.config_records["layout"]), options)
+
+
+def _is_text(value: Scalar) -> bool:
+    """Whether it can be written down: digests and signatures are over bytes."""
+    return not isinstance(value, str) or value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _arrays_in(block: Array, layout: ConfigRecord) -> Arrays:

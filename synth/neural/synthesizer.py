@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from synth.encoding.features import Features
 from synth.encoding.records import Records
+from synth.encoding.rows import Rows
 from synth.errors import ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer
 from synth.messages.asked import Form
 from synth.neural.drawing import Drawing, codes_of
+from synth.neural.encoded import EncodedRows, RowsOnDemand, fits
 from synth.neural.model import Model
 from synth.neural.question import Question, read
 from synth.neural.released import Released
@@ -45,7 +47,7 @@ class Encoded:
     data: Records
     seed: bytes
     layout: bytes
-    rows: Tensor  # [n, row width]
+    rows: EncodedRows
 
 
 class NeuralSynthesizer(Synthesizer):
@@ -123,14 +125,14 @@ class NeuralSynthesizer(Synthesizer):
     def planned_costs(self, party: str) -> list[list[Event]]:
         return [self.schedule.cost(number, party) for number in range(self.schedule.regime.rounds)]
 
-    def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+    def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         steps = self.schedule.steps(self.schedule.checked(ask))
         asked = self.read(ask, party)
         network = self._loaded(asked.features, ask.arrays)
         before = to_arrays(network)
         if steps:
             local = local if ENCODING_SEED in local else local | {ENCODING_SEED: noise.child("modes").uint64(4)}
-            rows = self._encode(party, data, asked.features, local[ENCODING_SEED])
+            rows = self._encode(party, data.at_hand(), asked.features, local[ENCODING_SEED])
             optimizers = self.model.optimizers(network)
             step = self.model.step(network, LocalRound(self.schedule, asked, rows, party, noise), optimizers)
             local = train(step, optimizers, steps, local, noise)
@@ -141,11 +143,13 @@ class NeuralSynthesizer(Synthesizer):
         """The whole ask but its options, or a refusal."""
         return read(self.plan, self.schedule.regime.weighting, self._forms, ask, party)
 
-    def _encode(self, party: str, data: Records, features: Features, seed: Array) -> Tensor:
+    def _encode(self, party: str, data: Records, features: Features, seed: Array) -> EncodedRows:
         layout = b"".join(array.tobytes() for array in features.to_arrays().values())
         found = self.encoded.get(party)
         if found is None or found.data is not data or (found.seed, found.layout) != (seed.tobytes(), layout):
-            rows = torch.from_numpy(features.encode(data, np.random.default_rng(seed)))
+            rows: EncodedRows = RowsOnDemand(data, features, seed)
+            if self.schedule.faithful or fits(data, features):
+                rows = torch.from_numpy(features.encode(data, np.random.default_rng(seed)))
             found = self.encoded[party] = Encoded(data, seed.tobytes(), layout, rows)
         return found.rows
 

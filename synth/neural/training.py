@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.optim import Adam
 
 from synth.interface import Arrays
+from synth.neural.encoded import EncodedRows
 from synth.neural.question import Question
 from synth.neural.schedule import Schedule
 from synth.neural.streams import StepStreams
@@ -32,7 +33,7 @@ class LocalRound:
 
     schedule: Schedule
     asked: Question
-    rows: Tensor  # [n, row width], encoded; private
+    rows: EncodedRows  # private
     party: str
     noise: NoiseSource
 
@@ -62,7 +63,7 @@ class PlainGradient:
         return list(torch.autograd.grad(loss, list(self.module.parameters())))
 
 
-def joined(rows: Tensor, sample_rate: float, streams: StepStreams) -> Tensor:
+def joined(rows: EncodedRows, sample_rate: float, streams: StepStreams) -> Tensor:
     """A Poisson sample: every row by its own coin."""
     return rows[torch.from_numpy(poisson_batch(streams.rows, len(rows), sample_rate))]
 

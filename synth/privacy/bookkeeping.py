@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -149,8 +150,7 @@ def _recorded(layers: Sequence[nn.Linear], count: int) -> Iterator[list[Pass]]:
     passes: list[Pass] = []
     versions: list[tuple[int, int]] = []
 
-    def keep(layer: nn.Linear, args: tuple[Tensor, ...], _: Tensor) -> Tensor:
-        (a,) = args
+    def keep(layer: nn.Linear, a: Tensor) -> Tensor:
         if a.dim() < 2 or len(a) != count:
             raise PrivacyError(
                 f"a Linear layer got shape {tuple(a.shape)} for {count} rows; rows must stay apart (no packing)"
@@ -160,11 +160,12 @@ def _recorded(layers: Sequence[nn.Linear], count: int) -> Iterator[list[Pass]]:
         versions.append((a._version, output._version))
         return output
 
-    handles = [layer.register_forward_hook(keep) for layer in layers]
+    for layer in layers:
+        layer.forward = partial(keep, layer)  # type: ignore[method-assign]
     try:
         yield passes
     finally:
-        for handle in handles:
-            handle.remove()
+        for layer in layers:
+            del layer.forward
     if versions != [(a._version, output._version) for _, a, output in passes]:
         raise PrivacyError("an in-place operation changed a Linear layer's input or output; use inplace=False")

@@ -13,6 +13,7 @@ floating-point error included. An empty batch adds nothing; the noise is still t
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +29,7 @@ from synth.privacy.per_row import PerRowGradients
 from synth.privacy.steady import PADDED_ROWS, padded
 from synth.privacy.supported import PerExampleLoss, Sums, made_up_rows, require_known_layers
 
+COINS_AT_ONCE = 1 << 22  # rows
 LATTICE = 2.0**24  # lattice steps in one clip norm
 FLOAT_ERROR = 2.0**-14  # see lattice_sensitivity
 LARGE_BATCH = 1 << 24  # rows; a larger one is summed in pieces of PADDED_ROWS, or that error would outgrow its bound
@@ -58,7 +60,11 @@ class StepPrivacy:
 
 def poisson_batch(source: NoiseSource, rows: int, sample_rate: float) -> NDArray[np.int64]:
     """Indices of the rows that join this step, each by its own coin; may be empty."""
-    return np.flatnonzero(source.poisson_sample(rows, sample_rate)).astype(np.int64)
+    joined = [
+        start + np.flatnonzero(source.poisson_sample(min(COINS_AT_ONCE, rows - start), sample_rate))
+        for start in range(0, max(rows, 1), COINS_AT_ONCE)
+    ]
+    return np.concatenate(joined).astype(np.int64)
 
 
 def lattice_sensitivity(parameters: int) -> float:
@@ -66,7 +72,7 @@ def lattice_sensitivity(parameters: int) -> float:
 
     In exact arithmetic one clip norm, LATTICE steps. What a computer adds to it, in units u = 2⁻⁵³:
     - a row's norm and its clipped products err by at most (inputs + 10) u, below 2⁻³⁰ for a million inputs;
-    - a sum over n rows in pieces of m, the pieces added without loss (`_Total`), errs by at most (m + 3) u of the sum
+    - a sum over n rows in pieces of m, the pieces added without loss (`_added`), errs by at most (m + 3) u of the sum
       of all norms, n. Both tables' sums do: 2 · (2¹² + 3) · 2²⁴ u < 1.001 · 2⁻¹⁶ clip norms for n ≤ 2²⁴ and m = 2¹²,
       less than 1.05 · 2⁻¹⁵ for n ≤ 2³¹, more rows than any table in memory has, and m = 2⁶.
     Where layers see a row several times, its gradient is a sum over t ≤ 2¹⁰ passes that may cancel. Let B be the square
@@ -123,17 +129,22 @@ class ClippedSum:
         if not self._tried:
             engine.try_out(per_example_loss, made_up_rows(batch))
             self._tried = True
-        count, total = len(batch[0]), _Total.zero(self.parameters)
+        count = len(batch[0])
         if engine.times > 1 and count > MOST_ROWS_SEEN_AGAIN:
             raise PrivacyError("a batch has more rows than rounding is bounded for; sample at a smaller rate")
         at_once = engine.rows_at_once if count <= LARGE_BATCH else PADDED_ROWS
-        for start in range(0, count, at_once):
-            rows = [tensor[start : start + at_once] for tensor in batch]
-            piece = torch.zeros(self.parameters, dtype=torch.float64)
-            sums: Sums = dict(zip(self.module.parameters(), self.by_parameter(piece), strict=True))
-            engine.add(sums, per_example_loss, [padded(tensor) for tensor in rows], len(rows[0]), self.l2_clip_norm)
-            total.add(piece)
-        return total.value
+        pieces = (
+            self._piece(per_example_loss, [tensor[start : start + at_once] for tensor in batch])
+            for start in range(0, count, at_once)
+        )
+        return _added(pieces, torch.zeros(self.parameters, dtype=torch.float64))
+
+    def _piece(self, per_example_loss: PerExampleLoss, rows: Sequence[Tensor]) -> Tensor:
+        piece = torch.zeros(self.parameters, dtype=torch.float64)
+        sums: Sums = dict(zip(self.module.parameters(), self.by_parameter(piece), strict=True))
+        filled = [padded(tensor) for tensor in rows]
+        self._engine.add(sums, per_example_loss, filled, len(rows[0]), self.l2_clip_norm)
+        return piece
 
     def by_parameter(self, flat: Tensor) -> list[Tensor]:
         """Views of a flat tensor, one for each parameter."""
@@ -168,23 +179,12 @@ class PrivateGradient:
         return self._clipped.by_parameter(torch.from_numpy((scale * released).astype(np.float32)))
 
 
-@dataclass
-class _Total:
+def _added(pieces: Iterator[Tensor], nothing: Tensor) -> Tensor:
     """A sum that carries along what each addition rounds off (Knuth's TwoSum)."""
-
-    rounded: Tensor
-    lost: Tensor
-
-    @classmethod
-    def zero(cls, size: int) -> "_Total":
-        return cls(torch.zeros(size, dtype=torch.float64), torch.zeros(size, dtype=torch.float64))
-
-    @property
-    def value(self) -> Tensor:
-        return self.rounded + self.lost
-
-    def add(self, piece: Tensor) -> None:
-        after = self.rounded + piece
-        taken = after - self.rounded
-        self.lost += (self.rounded - (after - taken)) + (piece - taken)
-        self.rounded = after
+    rounded, lost = next(pieces, nothing), nothing
+    for piece in pieces:
+        after = rounded + piece
+        taken = after - rounded
+        lost = lost + (rounded - (after - taken)) + (piece - taken)
+        rounded = after
+    return rounded if lost is nothing else rounded + lost

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sized
 from typing import Protocol
 
 from synth.errors import PrivacyError
-from synth.privacy.events import CountNoise, Event
+from synth.privacy.events import CountNoise, Event, SampledGaussian
 
 
 class Sharing(Protocol):
@@ -43,6 +43,11 @@ def summed_variances(plan: Sharing, events: Iterable[Event], parties: int) -> li
 def count_variances(events: Iterable[Event]) -> list[float]:
     """The noise that was charged for those of the events that are counts."""
     return [event.variance for event in events if isinstance(event, CountNoise)]
+
+
+def step_noises(events: Iterable[Event], rows: int) -> list[float]:
+    """Of those of the events that are training: noise in one number of a step, beside what all rows in it can do."""
+    return [e.noise_multiplier / (e.sample_rate * rows) for e in events if isinstance(e, SampledGaussian)]
 
 
 def _share(plan: Sharing, variance: float) -> float:

@@ -17,7 +17,7 @@ from synth.budget import statistics_event
 from synth.encoding.cells import Cells
 from synth.encoding.fine_cells import FineCells
 from synth.encoding.mixtures import Mixture
-from synth.encoding.records import Records
+from synth.encoding.rows import Rows
 from synth.errors import ProtocolError
 from synth.grid import grid_of
 from synth.interface import Answer, Array, Arrays, Ask, Inquiry, Sum
@@ -129,8 +129,8 @@ class StatisticsInquiry(Inquiry):
     def restore(self, state: Arrays) -> None:
         self.statistics = Statistics.from_arrays(self.plan, state) if "counts" in state else None
 
-    def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
-        counts = self.grid.released(self.grid.count(data))
+    def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+        counts = self.grid.released(data.histograms(self.grid))
         if self.event is not None:
             counts = counts + noise.child("counts").skellam(share_of(self.plan, self.event), len(counts))
         return Answer({"counts": counts}, weight=self.plan.share(party)), local

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from synth.encoding.mixtures import COMPONENTS, Mixture, average_by_rank, by_rank, fit_local, pool_and_refit
-from synth.encoding.records import Records
+from synth.encoding.rows import Rows
 from synth.errors import ProtocolError
 from synth.family import MIXTURE_ROUNDS
 from synth.interface import Answer, Arrays, Ask, Sum
@@ -71,12 +71,12 @@ class MixtureInquiry(StatisticsInquiry):
                 raise ProtocolError("an averaged mixture has a mode without width, or no weight")
         return self.planned_costs(party)[number]
 
-    def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+    def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         start = {name: average_by_rank(array, 1) for name, array in ask.arrays.items()}
         seed = int(noise.child("k-means").uint64(1)[0]) % 2**32
-        values = {name: data.columns[name].astype(np.float64) for name in self.numeric}
+        values = {name: data.at_hand().columns[name].astype(np.float64) for name in self.numeric}
         arrays = {MODES + n: by_rank(fit_local(column, start.get(n), seed=seed)) for n, column in values.items()}
-        counts = self.grid.released(self.grid.count(data))
+        counts = self.grid.released(data.histograms(self.grid))
         return Answer(arrays | {"counts": counts}, weight=self.plan.share(party)), local
 
     def _pooled(self, answers: Mapping[str, Answer]) -> dict[str, Mixture]:

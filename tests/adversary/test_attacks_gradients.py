@@ -43,6 +43,26 @@ def test_a_row_has_the_same_output_and_slope_wherever_it_stands(inputs: int, out
     assert torch.allclose(found, F.linear(alike, weight), rtol=1e-3, atol=1.0)
 
 
+@pytest.mark.parametrize("inputs", [1, 5, 300, 5000])
+def test_a_product_has_one_value_in_any_order_of_its_terms(inputs: int) -> None:
+    """The reason for it: sums are of integers that float64 holds exactly, of huge and of tiny numbers alike."""
+    generator = torch.Generator().manual_seed(inputs)
+    spread = torch.randint(-100, 60, (inputs,), generator=generator).float().exp2()
+    rows, weight = (torch.randn(9, inputs, generator=generator) for _ in range(2))
+    order = torch.randperm(inputs, generator=generator)
+    for scale in (torch.ones(inputs), spread):
+        found = linear(rows * scale, weight / scale, None)
+        assert bool((found == linear((rows * scale)[:, order], (weight / scale)[:, order], None)).all())
+
+
+def test_a_row_without_a_number_spoils_no_other() -> None:
+    rows = torch.ones(64, 5)
+    alone = linear(rows, torch.ones(3, 5), None)
+    rows[7] = torch.tensor([torch.nan, torch.inf, 1.0, 0.0, -torch.inf])
+    assert bool((linear(rows, torch.ones(3, 5), None)[8:] == alone[8:]).all())
+    assert not bool(linear(rows, torch.ones(3, 5), None)[7].isfinite().any())
+
+
 def test_a_batch_beyond_the_bound_of_large_pieces_is_summed_in_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal above so many rows would depend on the number of rows, which is data."""
     critic, _ = _undecided(8, 0)

@@ -8,10 +8,9 @@ from typing import cast
 import numpy as np
 from flwr.app import Error, Message
 from flwr.common.constant import SUPERLINK_NODE_ID, ErrorCode
-from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 
-from aggregator.sums.exchange import MOST_REPEATS, GridExchange
+from aggregator.sums.exchange import MOST_REPEATS, GridExchange, NamedGrid
 from synth.messages import wire
 from synth.messages.wire import Envelope
 
@@ -47,7 +46,7 @@ class ForgetfulGrid:
 
 def _asked(loses: int) -> tuple[set[str], list[str]]:
     TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 0, 0
-    exchange = GridExchange(cast(Grid, ForgetfulGrid(loses)), timeout_seconds=5)
+    exchange = GridExchange(cast(NamedGrid, ForgetfulGrid(loses)), timeout_seconds=5)
     exchange.node_of = {"north": NORTH, "south": SOUTH}
     content = Envelope({"x": np.ones(2)}, {"run": "r"})
     replies = exchange("ask", {"north": content, "south": content})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tests.charts.tools import CHARTS, CURRENT, OLDEST, rendered, run_helm
@@ -24,19 +25,22 @@ def test_superlink_listens_on_loopback_only() -> None:
     assert "ports" not in superlink
 
 
+def _conf(name: str) -> str:
+    conf: str = _named("ConfigMap", "demo-aggregator-edge")["data"][name]
+    return conf
+
+
 def test_the_party_door_passes_fleet_and_health_only() -> None:
-    conf = _named("ConfigMap", "demo-aggregator-edge")["data"]["nginx.conf"]
-    parties = conf.split("listen 8443 ssl;")[1].split("listen 8444 ssl;")[0]
-    assert "location /v1/fleet/" in parties
-    assert "location = /health" in parties
-    assert "location / { return 404; }" in parties
-    assert "/v1/control" not in parties
-    assert "/v1/runtime" not in conf
+    conf = _conf("edge.conf")
+    assert re.findall(r"listen (\S+)", conf) == ["8443"]
+    assert re.findall(r"location ([^{]+) \{", conf) == ["= /v1/fleet/push-object", "/v1/fleet/", "= /health", "/"]
+    assert "location / { return 404; }" in conf
+    assert "/v1/control/;" not in conf + _conf("inside.conf").split("listen 8445")[1]
+    assert "/v1/runtime" not in conf + _conf("inside.conf")
 
 
 def test_the_operator_door_asks_for_a_certificate() -> None:
-    conf = _named("ConfigMap", "demo-aggregator-edge")["data"]["nginx.conf"]
-    operator = conf.split("listen 8444 ssl;")[1]
+    operator = _conf("inside.conf").split("listen 8444 ssl;")[1].split("listen 8445;")[0]
     assert "ssl_verify_client on;" in operator
     services = [each for each in rendered("aggregator", PRODUCTION) if each["kind"] == "Service"]
     exposed = [

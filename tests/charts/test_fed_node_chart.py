@@ -13,6 +13,7 @@ from fed_node.settings import PartySettings
 from tests.charts.tools import CHARTS, rendered, run_helm
 
 VALUES = CHARTS["fed-node"] / "lint-values"
+CONTAINERS = ("supernode", "tasks", "worker")
 
 
 def _of_kind(kind: str, values: str = "smallest") -> list[dict[str, Any]]:
@@ -45,6 +46,78 @@ def test_only_the_worker_sees_rows_ledger_and_identity() -> None:
         assert not {"home", "data", "identity-key"} & {mount["name"] for mount in _container(name)["volumeMounts"]}
     rows = next(mount for mount in _container("worker")["volumeMounts"] if mount["name"] == "data")
     assert rows["readOnly"] is True
+
+
+def test_only_the_worker_mounts_the_administrators_socket() -> None:
+    """The SuperNode and `tasks` decode what the aggregator sends; whoever takes them over must not approve."""
+    mounts = {name: {each["mountPath"] for each in _container(name)["volumeMounts"]} for name in CONTAINERS}
+    command = _container("worker")["command"]
+    place = str(Path(command[command.index("--administration") + 1]).parent)
+    assert place in mounts["worker"]
+    assert not {place, "/var/lib/fedsynth"} & (mounts["supernode"] | mounts["tasks"])
+    pod = _of_kind("Deployment")[0]["spec"]["template"]["spec"]
+    shared = {each["name"] for each in _container("worker")["volumeMounts"]} & {
+        each["name"] for name in ("supernode", "tasks") for each in _container(name)["volumeMounts"]
+    }
+    assert shared == {"settings", "socket"}  # and the settings are public, and read-only
+    assert not pod.get("shareProcessNamespace")
+    assert str(Path(command[command.index("--socket") + 1]).parent) != place
+
+
+def _egress(*more: str, kubernetes: str = "1.25.0", values: str = "smallest") -> list[dict[str, Any]]:
+    words = ["--show-only", "templates/network-policy.yaml", "--kube-version", kubernetes]
+    done = run_helm("template", "demo", str(CHARTS["fed-node"]), "-f", str(VALUES / f"{values}.yaml"), *words, *more)
+    assert done.returncode == 0, done.stderr
+    rules: list[dict[str, Any]] = yaml.safe_load(done.stdout)["spec"]["egress"]
+    return rules
+
+
+def test_the_way_out_is_the_aggregators_addresses_and_one_port() -> None:
+    aggregator, _ = _egress("--set", "networkPolicy.aggregatorCidrs={198.51.100.7/32}")
+    assert aggregator["to"] == [{"ipBlock": {"cidr": "198.51.100.7/32"}}]
+    assert [port["port"] for port in aggregator["ports"]] == [443]  # 8443 is the edge's, inside a cluster only
+    anywhere, _ = _egress()
+    assert "to" not in anywhere
+    assert [port["port"] for port in anywhere["ports"]] == [443]
+
+
+def test_an_aggregator_of_this_cluster_is_its_pods_not_any_address() -> None:
+    inside = ("--set", "aggregator.endpoint=aggregator.trust.svc:443")
+    aggregator, _ = _egress(*inside)
+    pods = {"matchLabels": {"app.kubernetes.io/name": "aggregator"}}
+    namespace = {"matchLabels": {"kubernetes.io/metadata.name": "trust"}}
+    assert aggregator["to"] == [{"namespaceSelector": namespace, "podSelector": pods}]
+    assert [port["port"] for port in aggregator["ports"]] == [443, 8443]
+    old, _ = _egress(*inside, kubernetes="1.20.0")  # namespaces have no label of their name
+    assert old["to"] == [{"namespaceSelector": {}, "podSelector": pods}]
+    proxied, _ = _egress(*inside, "--set", "proxy.url=http://proxy.example.org:3128")
+    assert [port["port"] for port in proxied["ports"]] == [3128]
+
+
+def test_dns_is_asked_of_the_clusters_own_only() -> None:
+    for kubernetes, namespace in (
+        ("1.25.0", {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}),
+        ("1.20.0", {}),
+    ):
+        (dns,) = _egress(kubernetes=kubernetes)[1]["to"]
+        assert dns == {"namespaceSelector": namespace, "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}
+    (dns,) = _egress("--set", "networkPolicy.dnsNamespaceLabels.dns=ours")[1]["to"]
+    assert dns == {"namespaceSelector": {"matchLabels": {"dns": "ours"}}}
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ("smallest", "ANY address on the endpoint's or the proxy's port"),
+        ("production", "198.51.100.7/32 on the endpoint's"),
+        ("csi", "anything: networkPolicy.enabled is false"),
+        ("database", "needs the network for its database"),
+    ],
+)
+def test_the_notes_say_what_the_pod_may_really_call(values: str, told: str) -> None:
+    chart, given = str(CHARTS["fed-node"]), str(VALUES / f"{values}.yaml")
+    done = run_helm("install", "demo", chart, "-f", given, "--dry-run=client")
+    assert told in done.stdout.partition("NOTES:")[2], done.stderr
 
 
 @pytest.mark.parametrize("values", ["smallest", "production", "database", "csi"])

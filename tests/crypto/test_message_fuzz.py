@@ -17,6 +17,7 @@ from crypto.masking import mask
 from crypto.sealed import seal, unseal
 from crypto.vouchers import verify_voucher, vouch
 from tests.crypto.federations import Federation, moment_of, period
+from tests.fuzz.mutations import changed_bytes
 
 MOMENT = moment_of(1)
 Change = Callable[[bytes, random.Random], bytes]
@@ -25,25 +26,10 @@ SLOWEST_SECONDS = 5.0  # a hang, not a busy machine
 
 def mutate(message: bytes, chance: random.Random) -> bytes:
     """One to three of the usual accidents and attacks; never the message itself."""
-    damaged = bytearray(message)
-    while bytes(damaged) == message:
-        for _ in range(chance.randint(1, 3)):
-            where = chance.randrange(len(damaged) + 1)
-            width = chance.choice((1, 1, 2, 8, 64))
-            match chance.randrange(6):
-                case 0 if where < len(damaged):
-                    damaged[where] ^= 1 << chance.randrange(8)
-                case 1:
-                    damaged[where : where + width] = chance.randbytes(width)
-                case 2:
-                    del damaged[where:]
-                case 3:
-                    del damaged[where : where + width]
-                case 4:
-                    damaged[where:where] = chance.randbytes(width)
-                case _:
-                    damaged[where : where + width] = bytes([chance.choice((0, 255))]) * width
-    return bytes(damaged)
+    damaged = message
+    while damaged == message:
+        damaged = changed_bytes(message, chance)
+    return damaged
 
 
 def flip(message: bytes, chance: random.Random) -> bytes:

@@ -36,7 +36,7 @@ def test_files_that_pages_and_docstrings_name_exist() -> None:
 
 
 def test_the_annotated_tree_is_the_real_tree() -> None:
-    block = next(b for b in re.findall(r"```\n(.*?)```", README, re.DOTALL) if "interface.py" in b)
+    block = next(b for b in re.findall(r"```\w*\n(.*?)```", README, re.DOTALL) if "interface.py" in b)
     parent, named = "", set()
     for line in block.splitlines():
         if match := re.match(r"(\s*)([\w.-]+/?)\s", line):

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -94,15 +94,26 @@ def fedsynth(*words: str, stdin: str | None = None, check: bool = True) -> str:
 class Federation:
     """Kits, namespaces and releases of one test session."""
 
-    def __init__(self, folder: Path, parties: list[str]) -> None:
-        self.folder, self.parties = folder, parties
+    def __init__(self, folder: Path, parties: list[str], operator_made: Collection[str] = ()) -> None:
+        self.folder, self.parties, self.operator_made = folder, parties, set(operator_made)
         self.kits = folder / "kits"
         self.aggregator = Aggregator(Cluster(AGGREGATOR), "aggregator")
+
+    def keys(self, party: str) -> Path:
+        return self.folder / "keys" / party
 
     def namespace(self, party: str) -> str:
         return f"fed-{party}"
 
     def provision(self, *more: str) -> None:
+        """Every party makes its own keys and sends its join file, but for those named with --make-keys."""
+        for party in set(self.parties) - self.operator_made:
+            join = self.keys(party) / "join.yaml"
+            if not join.exists():
+                fedsynth("node", "keygen", "--home", str(self.keys(party)), "--name", party)
+            more = (*more, "--join", str(join))
+        for party in self.operator_made:
+            more = (*more, "--make-keys", party)
         document = {
             "name": "test",
             "endpoint": f"aggregator.{AGGREGATOR}.svc:443",
@@ -142,14 +153,16 @@ class Federation:
             "data": {"source": {"kind": "csv", "path": f"/data/{name}"}, "volume": {"existingSecret": "rows"}},
             "storage": {"size": "1Gi"},
         }
-        return self._install("fed-node", f"parties/{party}", namespace, values | more, wait_seconds)
+        whose = ["--accept-operator-keys"] if party in self.operator_made else ["--keys", str(self.keys(party))]
+        words = [*whose, "--fingerprints", str(self.kits / "fingerprints.txt")]  # as if they were read out
+        return self._install("fed-node", f"parties/{party}", namespace, values | more, wait_seconds, *words)
 
     def _install(
-        self, chart: str, kit: str, namespace: str, values: dict[str, Any], wait_seconds: int = 600
+        self, chart: str, kit: str, namespace: str, values: dict[str, Any], wait_seconds: int = 600, *more: str
     ) -> subprocess.CompletedProcess[str]:
         path = self.folder / f"{namespace}.yaml"
         path.write_text(yaml.safe_dump({"images": {"tag": TAG}} | values))
-        words = ["install", chart, "--kit", str(self.kits / kit), "-f", str(path), "-n", namespace]
+        words = ["install", chart, "--kit", str(self.kits / kit), "-f", str(path), "-n", namespace, *more]
         return attempt(FEDSYNTH, *words, "--charts", str(ROOT / "charts"), "--wait-seconds", str(wait_seconds))
 
     def in_worker(self, party: str, *command: str, stdin: str | None = None, check: bool = True) -> str:
@@ -157,10 +170,15 @@ class Federation:
         return call("kubectl", "exec", "-i", *place, "--", *command, stdin=stdin, check=check)
 
     def approve(self, plan: Plan, parties: list[str] | None = None) -> None:
-        text = json.dumps(plan.model_dump(mode="json", by_alias=True))
-        words = ["fedsynth", "node", "approve", "/dev/stdin", "--home", "/var/lib/fedsynth", "--yes"]
+        """As programs do it: the screen is shown, and the whole digest said."""
+
+        def approve(party: str) -> str:
+            words = ["node", "approve", str(self.write_plan(plan)), "--digest", plan.digest()]
+            return fedsynth(*words, "--namespace", self.namespace(party))
+
         with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda party: self.in_worker(party, *words, stdin=text), parties or self.parties))
+            for screen in pool.map(approve, parties or self.parties):
+                assert "What leaves this party" in screen
 
     def ledger(self, party: str) -> dict[str, Any]:
         words = ["fedsynth", "node", "ledger", "--home", "/var/lib/fedsynth", "--json"]

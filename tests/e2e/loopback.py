@@ -1,5 +1,5 @@
 """A whole deployment as processes on this machine: Flower's SuperLink and SuperNodes with TLS and node authentication,
-the runner, the parties' workers and task loops, as the charts start them. Only the edge and Kubernetes are missing.
+the runner, the parties' workers and task loops, as charts start them. Kubernetes is missing; the edge is in edge.py.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Deployment:
         self.folder, self.plan, self.rows, self.policy = folder, plan, rows, policy
         self.state, self.certificates = folder / "state", folder / "certificates"
         self.port = free_port()
+        self.dialled_port = self.port  # by parties; another one where an edge stands in front
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.keys = {party.name: new_keys() for party in plan.parties}
         self.identity = IdentityKey.generate()
@@ -150,7 +151,7 @@ class Deployment:
         """All of a party but its worker, by this command for the SuperNode; also how a cluster starts it again."""
         port = free_port()
         flags = [
-            f"--superlink=localhost:{self.port}",
+            f"--superlink=localhost:{self.dialled_port}",
             f"--root-certificates={self.certificates / 'ca.crt'}",
             "--isolation=process",
             f"--auth-supernode-private-key={self.home(name) / 'node.key'}",

@@ -7,12 +7,17 @@ after a fixed time: what takes long is waited for.
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
+from crypto.keys import IdentityKey
+from fedsynth.provision.federation import read_federation
+from fedsynth.provision.kits import Meeting, write_party
 from synth.certificate.certificate import Certificate
 from synth.plan import Plan
 from synth.programme import programme
@@ -39,7 +44,7 @@ KILL_THE_RUN = "for each in /proc/[0-9]*; do grep -q flwr-server[a]pp $each/cmdl
 @pytest.fixture(scope="module")
 def federation(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Federation]:
     with a_cluster():
-        made = Federation(tmp_path_factory.mktemp("federation"), PARTIES)
+        made = Federation(tmp_path_factory.mktemp("federation"), PARTIES, operator_made=["party-3"])
         made.provision()
         try:
             made.install({party: _rows(party) for party in PARTIES})
@@ -95,7 +100,41 @@ def _check_release(federation: Federation, plan: Plan, out: Path, *more: str) ->
     assert certificate.plan_digest == plan.digest()
     assert {signed.statement.party for signed in certificate.statements} == set(PARTIES)
     assert (out / "synthetic.csv").read_text().count("\n") == 601
-    fedsynth("verify", str(out / "certificate.json"), "--keys", str(federation.kits / "keys.yaml"))
+    told = fedsynth("verify", str(out / "certificate.json"), "--keys", str(federation.kits / "keys.yaml"))
+    assert "operator made the keys of party-3," in " ".join(told.split())  # and of nobody else
+
+
+def test_a_person_at_a_terminal_approves_in_the_cluster(federation: Federation) -> None:
+    plan = plan_of({"name": "marginals"}, name="typed")
+    words = ["node", "approve", str(federation.write_plan(plan)), "-n", "fed-party-1"]
+    declined = subprocess.run([FEDSYNTH, *words], input="y\n", capture_output=True, text=True, timeout=300)
+    assert declined.returncode == 1, declined.stderr
+    approved = subprocess.run(
+        [FEDSYNTH, *words], input=plan.digest()[-8:] + "\n", capture_output=True, text=True, timeout=300
+    )
+    assert approved.returncode == 0, approved.stderr
+    assert "Your budget: ε = 20" in approved.stdout
+    federation.in_worker("party-1", "fedsynth", "node", "withdraw", plan.digest(), "--home", "/var/lib/fedsynth")
+
+
+def test_the_worker_has_no_network_and_nobody_else_its_administrators_socket(federation: Federation) -> None:
+    said = call("kubectl", "logs", "-n", "fed-party-1", "deploy/fed-node", "-c", "worker").splitlines()
+    ready = next(line for line in map(json.loads, said) if line["message"] == "ready")
+    assert ready["network"] == "none: only Unix sockets"
+    place = ["-n", "fed-party-1", "deploy/fed-node"]
+    for container, there in (("worker", True), ("tasks", False), ("supernode", False)):
+        seen = attempt(
+            "kubectl", "exec", *place, "-c", container, "--", "test", "-e", "/run/administration/worker.sock"
+        )
+        assert (seen.returncode == 0) is there
+    approve = "import sys; from pathlib import Path; from fed_node.process.worker_client import ask_worker\n"
+    approve += (
+        "from fed_node.process.frames import Request; ask_worker(Path(sys.argv[1]), Request('administrator/approve'))"
+    )
+    script = ["python", "-c", approve, "/run/fedsynth/worker.sock"]
+    done = attempt("kubectl", "exec", *place, "-c", "tasks", "--", *script)
+    assert done.returncode != 0
+    assert "WorkerRefused" in done.stderr
 
 
 def test_control_is_out_of_a_partys_reach(federation: Federation) -> None:
@@ -142,13 +181,17 @@ def test_a_stranger_is_refused(federation: Federation) -> None:
     stranger = Federation(federation.folder / "stranger", ["stranger"])
     stranger.folder.mkdir()
     stranger.provision()
-    kit = stranger.kits / "parties" / "stranger"
-    genuine = (federation.kits / "parties" / "party-1" / "ca.crt").read_text()
-    values = {"aggregator": {"endpoint": f"aggregator.{AGGREGATOR}.svc:443", "ca": genuine}}
-    (kit / "values.yaml").write_text(json.dumps(values | {"party": {"name": "stranger", "peers": {}}}))
+    kit, keys = stranger.kits / "parties" / "stranger", stranger.kits / "authority" / "federation.key"
+    genuine = (federation.kits / "parties" / "party-1" / "ca.crt").read_bytes()
+    document = read_federation(stranger.folder / "federation.yaml")
+    identities = yaml.safe_load((kit / "keys.yaml").read_text())
+    meeting = Meeting(document, genuine, IdentityKey.from_pem(keys.read_bytes()), identities, identities)
+    write_party(kit, "stranger", meeting, None)  # a kit of its own making, for the genuine endpoint
+    page = (kit / "fingerprints.txt").read_text()
+    (stranger.kits / "fingerprints.txt").write_text(page)
     stranger.try_to_install_party("stranger", _rows("stranger"), wait_seconds=5)
     place = ["-n", "fed-stranger", "deploy/fed-node", "-c", "supernode"]
-    refused = "Failed to activate SuperNode"
+    refused = "403 Forbidden"  # by the edge, which asks for a registered key before it reads anything
     federation.wait_for(lambda: refused in call("kubectl", "logs", *place, check=False), "a refusal")
     assert "stranger" not in federation.connected()
     fedsynth("uninstall", "fed-node", "-n", "fed-stranger")

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from aggregator.server.control import carry_out
 from aggregator.server.prometheus import write_metrics
 from fedsynth.provision.party_keys import new_keys
+from synth.audit_log import FILE, AuditLog
 from synth.certificate.certificate import Certificate
 from tests.e2e.loopback import Deployment
 from tests.small import plan_of
@@ -41,6 +43,22 @@ def test_a_plan_becomes_a_release(deployment: Deployment) -> None:
     assert certificate.claim.epsilon <= 3.0
     assert progress["epsilon"] == pytest.approx(certificate.claim.epsilon)
     assert (release / "synthetic.csv").read_text().count("\n") == 601  # header and as many rows as were declared
+
+
+def test_who_ran_and_fetched_is_in_the_audit_log(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployment.wait("finished")
+    monkeypatch.setenv("FEDSYNTH_STATE", str(deployment.state))
+    monkeypatch.setenv("FEDSYNTH_CONTROL", f"localhost:{deployment.port}")
+    monkeypatch.setenv("FEDSYNTH_CONTROL_FILES", str(deployment.certificates))
+    monkeypatch.setenv("FEDSYNTH_WHO", "kubernetes:anna")
+    carry_out(["fetch", "loopback"])
+    lines = AuditLog(deployment.state / FILE, "").read()
+    assert [line["action"] for line in lines[:4]] == ["register", "run", "release", "fetch"]
+    assert [name.split()[0] for name in lines[0]["admitted"]] == ["party-1", "party-2", "party-3"]
+    assert lines[1]["who"].startswith("system:")  # who submitted: the fixture
+    assert lines[1]["plan"] == lines[2]["plan"] == lines[3]["plan"] == deployment.plan.digest()
+    assert lines[3]["who"] == "kubernetes:anna"
+    assert str(carry_out(["audit-log"])).count("\n") == len(lines) - 1
 
 
 def test_monitoring_sees_runs_and_parties(deployment: Deployment) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from fed_node.ledger.ledger import Ledger, LedgerView
 from fed_node.party import Party
 from fed_node.process.client_app import KINDS
 from fed_node.process.frames import Request
-from fed_node.process.worker import Worker
+from fed_node.process.worker import ADMINISTRATION_SOCKET, Worker
 from fed_node.process.worker_client import WorkerRefused, ask_worker
 from synth import programme
 from synth.errors import BudgetError, InputError, Refusal
@@ -139,7 +140,7 @@ def test_the_worker_decides_while_it_holds_the_ledger_and_while_it_computes(
     party = Party(home)
     with pytest.raises(StoreInUse):
         administration.approve(home, plan)  # somebody holds the ledger and left no address
-    (home / administration.ADDRESS).write_text(str(socket))
+    (home / administration.ADDRESS).write_text(str(home / ADMINISTRATION_SOCKET))
     computing, done = threading.Event(), threading.Event()
 
     def busy(kind: str, envelope: Envelope) -> Envelope:
@@ -163,6 +164,29 @@ def test_the_worker_decides_while_it_holds_the_ledger_and_while_it_computes(
         done.set()
         thread.join()
     assert kinds(home) == ["open", "approve", "withdraw"]
+
+
+WHO = {"who": "system:ana"}
+
+
+def test_the_socket_for_messages_takes_nothing_of_an_administrator(homes: dict[str, Path], plan: Plan) -> None:
+    """Whoever took over the container that decodes the aggregator's bytes holds that socket, and only that one."""
+    home = homes["party-1"]
+    content = json.dumps(plan.model_dump(mode="json", by_alias=True))
+    with closing(Worker(Party(home), home / "w.sock")) as worker:
+        for kind, options in (
+            (administration.APPROVE, {"plan": content} | WHO),
+            (administration.WITHDRAW, {"digest": "0"} | WHO),
+        ):
+            for more in ({}, {"run": RUN, "plan": plan.digest(), "plan_text": content}):
+                with pytest.raises(WorkerRefused):
+                    ask_worker(worker.path, Request(kind, Envelope({}, options | more)))
+        assert kinds(home) == ["open"]
+        assert not worker.party.approvals.has(plan.digest())
+        with pytest.raises(WorkerRefused):  # and the other one takes no messages
+            ask_worker(worker.administration, Request("hello", hello(plan)))
+        ask_worker(worker.administration, Request(administration.APPROVE, Envelope({}, {"plan": content} | WHO)))
+        assert kinds(home) == ["open", "approve"]
 
 
 def test_the_aggregator_cannot_approve() -> None:

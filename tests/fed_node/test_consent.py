@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fed_node.consent.approvals import Approvals, check_ask, check_automatic, check_policy
-from fed_node.consent.description import describe
+from fed_node.consent.description import describe, in_groups
 from fed_node.consent.policy import Policy, violations
 from fed_node.errors import AskOutsidePlan, NotApproved, PolicyRefused, StoreDamaged
 from synth.errors import InputError
@@ -222,10 +222,10 @@ def test_a_plan_in_words() -> None:
     events: list[Event] = [CountNoise(4, 812.0), SampledGaussian(0.05, 1.25, 600)]
     text = describe(plan_with(), "north", events)
     for said in (
-        plan_with().digest(),
+        in_groups(plan_with().digest()),
         "4000 rows",
-        "sex, age, glucose, seen",
-        "Never read: patient",
+        "'sex', 'age', 'glucose', 'seen'",
+        "Never read: 'patient'",
         "only the sum of the parties is ever opened",
         "12 times",
         "ε = 2 at δ = 1e-06",

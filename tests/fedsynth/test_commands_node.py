@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -25,7 +26,10 @@ from fed_node.ledger.ledger import Budget, Ledger
 from fed_node.process.worker_client import ping
 from fed_node.settings import PartySettings
 from fedsynth.cli import app
+from fedsynth.cluster.api import Cluster
+from fedsynth.documents import read_document, read_plan
 from fedsynth.provision.federation import Member
+from fedsynth.provision.fingerprints import bare
 from synth.errors import FedsynthError
 from tests.fed_node.two_parties import COST, CheapTraining
 from tests.small import SCHEMA, plan_content, table
@@ -67,6 +71,15 @@ def run(*words: object, typed: str | None = None) -> Result:
     return result
 
 
+def digest_of(plan: Path) -> str:
+    return read_plan(plan).digest()
+
+
+def agreed(plan: Path, home: Path) -> Result:
+    """Approved as a program does it, by the whole digest."""
+    return run("approve", plan, "--home", home, "--digest", digest_of(plan))
+
+
 def test_a_new_home_explains_itself_and_is_cautious(home: Path) -> None:
     settings, policy = PartySettings.load(home), Policy.load(home / "policy.yaml")
     assert settings.name == "party-1"
@@ -82,29 +95,36 @@ def test_a_new_home_explains_itself_and_is_cautious(home: Path) -> None:
 def test_a_home_and_a_key_are_never_replaced(home: Path, rows: Path) -> None:
     before = (home / "identity.key").read_bytes()
     assert run("init", "--home", home, "--name", "party-1", "--data", rows).exit_code == 2
-    shown = run("keygen", "--home", home)
+    shown = run("keygen", "--home", home)  # its name is in party.yaml
     assert shown.exit_code == 0
     identity = IdentityKey.from_pem(before).identity
-    assert identity.to_text() in shown.output
-    assert identity.fingerprint() in shown.output
+    assert bare(identity.fingerprint()) in bare(shown.output)
+    assert Member.model_validate(read_document(home / "join.yaml")).identity == identity.to_text()
     assert (home / "identity.key").read_bytes() == before
 
 
 def test_keygen_and_names(tmp_path: Path, rows: Path) -> None:
-    made = run("keygen", "--home", tmp_path / "new")
+    words = ("keygen", "--home", tmp_path / "new", "--name", "north")
+    assert run(*words[:3]).exit_code == 2  # whose?
+    made = run(*words)
     assert made.exit_code == 0
-    lines = dict(line.split(": ", 1) for line in made.output.splitlines())
-    document = {"name": "north", "node_key": lines["node_key"], "identity": lines["identity"]}
-    assert Member.model_validate(document).brings_keys
-    secret = yaml.safe_load((tmp_path / "new" / "secrets.yaml").read_text())["stringData"]
+    folder = tmp_path / "new"
+    member = Member.model_validate(read_document(folder / "join.yaml"))
+    assert (member.name, member.brings_keys) == ("north", True)
+    for line in made.output.splitlines()[1:]:
+        assert len(line) <= 80
+    secret = yaml.safe_load((folder / "secrets.yaml").read_text())["stringData"]
     for name in ("node.key", "identity.key"):
-        assert secret[name] == (tmp_path / "new" / name).read_text()
+        assert secret[name] == (folder / name).read_text()
+        assert (folder / name).read_text().splitlines()[1] not in made.output + (folder / "join.yaml").read_text()
     for name in ("node.key", "identity.key", "secrets.yaml"):
-        assert stat.S_IMODE((tmp_path / "new" / name).stat().st_mode) == 0o600
-    assert run("keygen", "--home", tmp_path / "new").output == made.output
-    (tmp_path / "new" / "node.key").write_text("not a key")
-    assert run("keygen", "--home", tmp_path / "new").exit_code == 2
-    assert run("init", "--home", tmp_path / "x", "--name", "North!", "--data", rows).exit_code == 2
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
+    assert run(*words).output == made.output
+    (folder / "node.key").write_text("not a key")
+    assert run(*words).exit_code == 2
+    for strange in ("North!", "north\x1b[2J", "\u202enorth"):
+        assert run("keygen", "--home", tmp_path / "y", "--name", strange).exit_code == 2
+        assert run("init", "--home", tmp_path / "x", "--name", strange, "--data", rows).exit_code == 2
 
 
 def test_data_that_fits_and_data_that_does_not(home: Path, rows: Path, tmp_path: Path, plan: Path) -> None:
@@ -136,36 +156,85 @@ def test_approving_shows_the_rows_beside_the_plan(home: Path, rows: Path, plan: 
     content = table(50)
     content.loc[3, "age"] = "177"
     content.to_csv(rows, index=False)
-    shown = run("approve", plan, "--home", home, typed="n\n")
+    shown = run("approve", plan, "--home", home, "--show")
     assert "numbers above 100" in shown.output.replace("\n", " ") or "above" in shown.output
     assert "50 of 50 rows are used" in shown.output
     rows.unlink()
-    away = run("approve", plan, "--home", home, typed="y\n")
+    away = agreed(plan, home)
     assert away.exit_code == 0
     assert "could not be looked at from here" in away.output
 
 
 def test_the_schemas_of_approved_plans_are_checked_by_default(home: Path, plan: Path) -> None:
-    assert run("approve", plan, "--home", home, "--yes").exit_code == 0
+    assert agreed(plan, home).exit_code == 0
     assert run("check-data", "--home", home).exit_code == 0
 
 
 def test_approving_shows_what_leaves_and_what_it_costs_and_asks(home: Path, plan: Path) -> None:
-    declined = run("approve", plan, "--home", home, typed="n\n")
-    assert declined.exit_code == 1
-    assert Approvals(home / "approved").digests() == []
-    for words in ("What leaves this party", "What it costs", "Your budget: ε = 3", "Approve this plan?"):
+    digest = digest_of(plan)
+    for typed in ("n\n", "y\n", "yes\n", "\n", digest[:8] + "\n", digest[-7:] + "\n", ""):
+        declined = run("approve", plan, "--home", home, typed=typed)
+        assert declined.exit_code == 1
+        assert Approvals(home / "approved").digests() == []
+    for words in ("What leaves this party", "What it costs", "Your budget: ε = 3", "type its last 8 characters"):
         assert words in declined.output
-    approved = run("approve", plan, "--home", home, typed="y\n")
+    assert max(map(len, declined.output.splitlines())) <= 80
+    approved = run("approve", plan, "--home", home, typed=f"{digest[-8:].upper()}\n")
     assert approved.exit_code == 0
-    (digest,) = Approvals(home / "approved").digests()
-    assert digest in approved.output.replace("\n", "")
+    assert Approvals(home / "approved").digests() == [digest]
+    assert digest in approved.output.replace("\n", "").replace(" ", "")
+
+
+def test_a_program_names_the_whole_digest_and_showing_approves_nothing(home: Path, plan: Path) -> None:
+    other = run("approve", plan, "--home", home, "--digest", "0" * 64)
+    assert other.exit_code == 2
+    assert run("approve", plan, "--home", home, "--digest", digest_of(plan)[-8:]).exit_code == 2
+    shown = run("approve", plan, "--home", home, "--show")
+    assert shown.exit_code == 0
+    assert "What it costs" in shown.output
+    assert run("approve", plan, "--home", home, "--yes").exit_code == 2  # nobody is spared the question any more
+    assert run("approve", plan).exit_code == 2
+    assert Approvals(home / "approved").digests() == []
+    assert agreed(plan, home).exit_code == 0
+
+
+def test_in_a_cluster_a_person_reads_the_screen_and_the_pod_approves_that_very_plan(home: Path, plan: Path) -> None:
+    """The pod is this command again, on the party's home; only the stream between them is played."""
+    asked: list[list[str]] = []
+
+    def in_pod(cluster: object, pod: str, container: str, command: list[str], typed: str) -> str:
+        assert (pod, container) == ("fed-node-0", "worker")
+        assert command[:4] == ["/usr/bin/env", "FEDSYNTH_WHO=kubernetes:ana", "fedsynth", "node"]
+        asked.append(command)
+        done = run(*(str(home) if word == "/var/lib/fedsynth" else word for word in command[4:]), typed=typed)
+        assert done.exit_code == 0, done.output
+        return done.output + "\x1b[2J"  # what a pod prints is shown, never obeyed
+
+    pods = [SimpleNamespace(metadata=SimpleNamespace(name="fed-node-0"))]
+    place = ("--namespace", "fed")
+    with (
+        mock.patch.object(Cluster, "__init__", return_value=None),
+        mock.patch.object(Cluster, "pods", return_value=pods),
+        mock.patch.object(Cluster, "run_in", in_pod),
+        mock.patch("fedsynth.cluster.user.kubernetes_user", return_value="kubernetes:ana"),
+    ):
+        assert run("approve", plan, *place, typed="y\n").exit_code == 1
+        assert len(asked) == 1
+        approved = run("approve", plan, *place, typed=digest_of(plan)[-8:] + "\n")
+        program = run("approve", plan, *place, "--digest", digest_of(plan))
+    assert approved.exit_code == 0
+    for words in ("What leaves this party", "Your budget: ε = 3", "\\x1b[2J", "Approved"):
+        assert words in approved.output
+        assert words in program.output
+    assert "\x1b" not in approved.output + program.output
+    assert asked[-1][-2:] == ["--digest", digest_of(plan)]
+    assert Approvals(home / "approved").digests() == [digest_of(plan)]
 
 
 def test_policy_and_budget_are_no_questions(home: Path, plan: Path, tmp_path: Path) -> None:
     costly = tmp_path / "costly.yaml"
     costly.write_text(plan.read_text().replace("epsilon: 0.9", "epsilon: 1.5"))
-    refused = run("approve", costly, "--home", home, "--yes")
+    refused = agreed(costly, home)
     assert refused.exit_code == 4
     assert "one run may spend 1" in str(refused.exception)
     ledger = Ledger(home / "ledger.sqlite", "default", Budget(3.0, 1e-6))
@@ -173,14 +242,14 @@ def test_policy_and_budget_are_no_questions(home: Path, plan: Path, tmp_path: Pa
     ledger.close()
     policy = home / "policy.yaml"
     policy.write_text(policy.read_text().replace("maximum_epsilon_in_total: 3.0", "maximum_epsilon_in_total: 1.0"))
-    short = run("approve", plan, "--home", home, "--yes")
+    short = agreed(plan, home)
     assert short.exit_code == 3
     assert Approvals(home / "approved").digests() == []
 
 
 def test_an_approval_is_seen_in_the_ledger_and_can_be_withdrawn(home: Path, plan: Path) -> None:
-    run("approve", plan, "--home", home, "--yes")
-    again = run("approve", plan, "--home", home, "--yes")
+    agreed(plan, home)
+    again = agreed(plan, home)
     assert again.exit_code == 0
     assert "set aside already" in " ".join(again.output.split())
     (digest,) = Approvals(home / "approved").digests()
@@ -206,7 +275,7 @@ def test_a_plan_that_does_not_fit_is_refused_with_the_figures(home: Path, plan: 
     ledger.close()
     policy = home / "policy.yaml"
     policy.write_text(policy.read_text().replace("in_total: 3.0", f"in_total: {reserved + 1e-3}"))
-    refused = run("approve", plan, "--home", home, "--yes")
+    refused = agreed(plan, home)
     assert refused.exit_code == 3
     assert f"from ε = {reserved:.4g} to ε = " in str(refused.exception)
     assert f"the budget is {reserved + 1e-3:g}" in str(refused.exception)
@@ -215,7 +284,7 @@ def test_a_plan_that_does_not_fit_is_refused_with_the_figures(home: Path, plan: 
 
 def test_a_plan_that_does_not_name_this_party(home: Path, plan: Path) -> None:
     (home / "party.yaml").write_text((home / "party.yaml").read_text().replace("party-1", "party-9"))
-    assert run("approve", plan, "--home", home, "--yes").exit_code == 2
+    assert agreed(plan, home).exit_code == 2
 
 
 def test_the_ledger_is_shown_verified_and_exported(home: Path) -> None:
@@ -285,7 +354,7 @@ def test_the_worker_serves_as_a_command_and_plans_are_approved_beside_it(home: P
     assert second.returncode == 6
     assert "another process" in second.stderr
     assert ready.exists()
-    assert run("approve", plan, "--home", home, "--yes").exit_code == 0
+    assert agreed(plan, home).exit_code == 0
     (digest,) = Approvals(home / "approved").digests()
     exported = json.loads(run("ledger", "--home", home, "--json").output)
     assert [(each["plan_digest"], each["run"]) for each in exported["reservations"]] == [(digest, "")]

@@ -23,6 +23,7 @@ from crypto.keys import Identity, IdentityKey
 from fedsynth.commands.provision import provision
 from fedsynth.provision.authority import is_signed_by, names_of
 from fedsynth.provision.federation import read_federation
+from fedsynth.provision.fingerprints import bare, read_page
 from fedsynth.provision.party_keys import new_keys
 from fedsynth.provision.provisioning import Outcome, Provisioning
 from synth.errors import InputError
@@ -37,9 +38,11 @@ def _document(folder: Path, parties: list[dict[str, Any]], **changes: Any) -> Pa
 
 
 def _carry_out(folder: Path, parties: list[dict[str, Any]], rotate: list[str] | None = None, **more: Any) -> Outcome:
-    revoke = more.pop("revoke", [])
-    federation = read_federation(_document(folder, parties, **more))
-    return Provisioning(federation, folder / "out", rotate or [], revoke).carry_out()
+    """The operator makes the keys that nobody brings, and says so."""
+    revoke, joins = more.pop("revoke", []), more.pop("joins", [])
+    make_keys = more.pop("make_keys", [party["name"] for party in parties if "node_key" not in party])
+    federation = read_federation(_document(folder, parties, **more), joins)
+    return Provisioning(federation, folder / "out", rotate or [], revoke, make_keys).carry_out()
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
@@ -81,7 +84,7 @@ def test_a_party_may_keep_its_keys_to_itself(tmp_path: Path) -> None:
     own = new_keys()
     party = {"name": "north", "node_key": own.public.node_key, "identity": own.public.identity}
     outcome = _carry_out(tmp_path, [party, SOUTH])
-    assert not list((tmp_path / "out/parties/north").glob("*.key"))
+    assert not list((tmp_path / "out").rglob("north/*.key"))
     assert not (tmp_path / "out/parties/north/secrets.yaml").exists()
     assert outcome.fingerprints["north"]["identity"] == Identity.from_text(own.public.identity).fingerprint()
     other = new_keys()
@@ -98,6 +101,66 @@ def test_rotation_replaces_one_thing(tmp_path: Path) -> None:
     after = _contents(tmp_path / "out")
     changed = {name for name in after if after[name] != before.get(name)}
     assert changed == {"aggregator/server.crt", "aggregator/server.key", "aggregator/secrets.yaml"}
+
+
+def test_keys_are_the_partys_own_unless_the_operator_says_otherwise(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--make-keys south"):
+        _carry_out(tmp_path, [NORTH, SOUTH], make_keys=["north"])
+    made = _carry_out(tmp_path, [NORTH, SOUTH], make_keys=["north", "south"])
+    assert made.operator_made == ["north", "south"]
+    assert _values(tmp_path, "parties/south")["keys"] == {"madeBy": "operator"}
+    assert _carry_out(tmp_path, [NORTH, SOUTH], make_keys=[]).operator_made == ["north", "south"]  # it is remembered
+    with pytest.raises(InputError, match="no new keys"):
+        _carry_out(tmp_path, [NORTH, SOUTH], ["south"], make_keys=[])
+    join, own = tmp_path / "join.yaml", new_keys().public
+    join.write_text(yaml.safe_dump({"name": "south", "node_key": own.node_key, "identity": own.identity}))
+    joined = _carry_out(tmp_path, [NORTH, SOUTH], ["south"], make_keys=[], joins=[join])
+    assert joined.operator_made == ["north"]
+    assert "keys" not in _values(tmp_path, "parties/south")
+    left = {path.name for folder in ("parties", "members") for path in (tmp_path / "out" / folder / "south").iterdir()}
+    assert not left & {"secrets.yaml", "node.key", "identity.key"}
+    assert _carry_out(tmp_path, [NORTH, SOUTH], make_keys=[]).made == []  # and so is what a party joined with
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ({"name": "west"}, "holds no keys"),
+        ({"name": "west", "node_key": "x"}, "ecdsa-sha2-nistp384"),
+        ({"name": "stranger"} | vars(new_keys().public), "does not list"),
+        ({"name": "north", "colour": "blue"}, "colour"),
+    ],
+)
+def test_a_join_file_that_is_none_is_refused(tmp_path: Path, content: dict[str, Any], told: str) -> None:
+    join = tmp_path / "join.yaml"
+    join.write_text(yaml.safe_dump(content))
+    with pytest.raises(InputError, match=told):
+        _carry_out(tmp_path, [NORTH, SOUTH], joins=[join])
+
+
+def test_what_an_earlier_version_kept_in_a_kit_is_taken_over(tmp_path: Path) -> None:
+    first = _carry_out(tmp_path, [NORTH, SOUTH])
+    for path in (tmp_path / "out/members/north").iterdir():
+        path.rename(tmp_path / "out/parties/north" / path.name)
+    again = _carry_out(tmp_path, [NORTH, SOUTH], make_keys=[])
+    assert again.fingerprints == first.fingerprints
+    assert again.made == []
+    assert "public.json" not in {path.name for path in (tmp_path / "out/parties/north").iterdir()}
+
+
+def test_fingerprints_are_whole_in_80_columns_and_in_groups(tmp_path: Path) -> None:
+    outcome = _carry_out(tmp_path, [NORTH, SOUTH])
+    for place in ("out/fingerprints.txt", "out/parties/north/fingerprints.txt"):
+        text = (tmp_path / place).read_text()
+        assert max(map(len, text.splitlines())) <= 80
+        marks = read_page(tmp_path / place)
+        assert marks["south"] == bare(outcome.fingerprints["south"]["identity"])
+        assert marks["the authority"] == bare(outcome.authorities[0])
+        assert len(marks["the authority"]) == 64
+        assert marks["the federation"] == bare(outcome.federation)
+        assert marks["the aggregator"] == bare(outcome.aggregator)
+    operators = read_page(tmp_path / "out/fingerprints.txt")
+    assert operators["north, its node"] == bare(outcome.fingerprints["north"]["node key"])
 
 
 def test_a_revoked_party_stays_out_until_it_gets_new_keys(tmp_path: Path) -> None:
@@ -135,14 +198,19 @@ def test_files_are_the_owners_alone_and_secrets_are_not_printed(tmp_path: Path) 
     app = typer.Typer()
     app.command()(provision)
     path = _document(tmp_path, [NORTH, SOUTH])
-    done = CliRunner().invoke(app, [str(path), "--out", str(tmp_path / "out"), "--json"])
+    words = [str(path), "--out", str(tmp_path / "out"), "--make-keys", "north", "--make-keys", "south"]
+    shown = CliRunner().invoke(app, words)
+    assert shown.exit_code == 0
+    assert "You made the keys of north, south" in shown.output
+    assert max(map(len, shown.output.splitlines()[:-1])) <= 80  # the last is a command with a path
+    done = CliRunner().invoke(app, [*words, "--rotate", "north", "--json"])
     assert done.exit_code == 0
     assert json.loads(done.output)["made"]
     for file in (tmp_path / "out").rglob("*"):
         assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0, file
         if file.suffix == ".key":
             body = file.read_text().splitlines()[1]
-            assert body not in done.output
+            assert body not in done.output + shown.output
 
 
 @pytest.mark.parametrize(
@@ -192,7 +260,8 @@ def test_the_aggregator_signs_with_a_key_of_its_own(tmp_path: Path) -> None:
     assert first.aggregator == identity.fingerprint()
     for place in ("keys.yaml", "parties/north/keys.yaml"):
         assert yaml.safe_load((tmp_path / "out" / place).read_text())["aggregator"] == identity.to_text()
-    assert identity.fingerprint() in (tmp_path / "out/parties/north/fingerprints.txt").read_text()
+    page = read_page(tmp_path / "out/parties/north/fingerprints.txt")
+    assert page["the aggregator"] == bare(identity.fingerprint())
     assert _carry_out(tmp_path, [NORTH], rotate=["aggregator"]).aggregator != first.aggregator
     with pytest.raises(InputError, match="operator's own name"):
         _carry_out(tmp_path, [{"name": "aggregator"}])

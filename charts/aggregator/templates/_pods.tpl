@@ -60,5 +60,5 @@ volumes:
   - name: given
     configMap: {name: {{ .given }}}
   - name: tmp
-    emptyDir: {}
+    emptyDir: {sizeLimit: 64Mi}
 {{- end }}

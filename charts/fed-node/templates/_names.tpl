@@ -25,3 +25,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "fed-node.claim" -}}
 {{ .Values.storage.existingClaim | default (printf "%s-home" (include "fed-node.name" .)) }}
 {{- end }}
+
+{{/* Whether the endpoint is a Service of this cluster, NAME.NAMESPACE.svc, by its name. */}}
+{{- define "fed-node.inCluster" -}}
+{{- if regexMatch "^[a-z0-9-]+\\.[a-z0-9-]+\\.svc(\\.cluster\\.local)?:" .Values.aggregator.endpoint }}yes{{ else }}no{{ end }}
+{{- end }}

@@ -24,7 +24,7 @@ from synth.encoding import contingency
 from synth.encoding.bins import Bins
 from synth.encoding.cells import Cells
 from synth.encoding.contingency import Clique, Ints
-from synth.encoding.records import Records
+from synth.encoding.rows import Rows
 from synth.encoding.scales import Floats
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Answer, Arrays, Ask, Sum
@@ -115,7 +115,7 @@ class IslandSearch(BayesBase):
     def planned_costs(self, party: str) -> list[list[Event]]:
         return [self._event(number) for number in range(self.asks)]
 
-    def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+    def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number = self._checked(ask)
         if number > self.scoring:
             return Answer({"counts": self._counts(ask, data, noise)}, weight=self.plan.share(party)), local
@@ -150,20 +150,19 @@ class IslandSearch(BayesBase):
         alive = breeding.evolved(population, born, generations, migrants)
         return local | {"population": np.stack([genetics.pack(one) for one in alive])}
 
-    def _information(self, data: Records) -> Floats:
+    def _information(self, data: Rows) -> Floats:
         """Mutual information of every two columns in the party's own rows; 0 with a constant column."""
         sizes = [self._all.size(name) for name in self.names]
         pairs = list(combinations(range(len(sizes)), 2))
-        tables = contingency.split(contingency.count(self._all.index(data, self.names), sizes, pairs), pairs, sizes)
+        tables = contingency.split(data.tables(self._all, self.names, pairs), pairs, sizes)
         told = np.zeros((len(sizes), len(sizes)))
         for (first, second), table in zip(pairs, tables, strict=True):
             told[first, second] = told[second, first] = information(table / max(table.sum(), 1.0))
         return told
 
-    def _counts(self, ask: Ask, data: Records, noise: NoiseSource) -> Ints:
+    def _counts(self, ask: Ask, data: Rows, noise: NoiseSource) -> Ints:
         cliques = contingency.unpack_cliques(ask.arrays["cliques"])
-        sizes = [self._all.size(name) for name in self.names]
-        counts = contingency.count(self._all.index(data, self.names), sizes, cliques)
+        counts = data.tables(self._all, self.names, cliques)
         if self.scale is None:
             return counts
         return counts + laplace_share(self.scale, self.plan.noisy_parties, len(counts), noise.child("counts"))

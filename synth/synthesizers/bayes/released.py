@@ -24,7 +24,7 @@ from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
 from synth.encoding.cells import Cells
 from synth.encoding.contingency import Clique
-from synth.encoding.records import Records
+from synth.encoding.rows import Rows
 from synth.encoding.scales import Floats
 from synth.errors import ProtocolError
 from synth.grid import grid_of
@@ -126,7 +126,7 @@ class ReleasedSearch(BayesBase):
     def planned_costs(self, party: str) -> list[list[Event]]:
         return [self._event(number) for number in range(self.asks)]
 
-    def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+    def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number, cliques, bins = self._checked(ask)
         event = None if self.noise is None else self.noise[number]
         counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from synth.neural.encoded import EncodedRows
 from synth.neural.streams import StepStreams
 from synth.neural.training import LocalRound, joined
 from synth.synthesizers.ctgan.conditions import Conditions, TrainingBySampling
@@ -17,7 +18,7 @@ from synth.synthesizers.ctgan.steps import Pairs
 class PoissonBatches:
     """Every row joins by its own coin and brings its own condition; made-up rows follow the released histogram."""
 
-    rows: Tensor
+    rows: EncodedRows
     conditions: Conditions
     settings: CtganSettings
 
@@ -45,7 +46,7 @@ class SampledBatches:
 
 
 def batches_of(local: LocalRound, conditions: Conditions, settings: CtganSettings) -> PoissonBatches | SampledBatches:
-    if local.schedule.faithful and len(local.rows):
+    if local.schedule.faithful and isinstance(local.rows, Tensor) and len(local.rows):
         pac = settings.discriminator.pac
         size = max(round(local.schedule.expected_batch(local.party)), pac)
         return SampledBatches(TrainingBySampling(local.asked.features, local.rows), size - size % pac)

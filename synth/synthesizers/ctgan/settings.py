@@ -18,8 +18,8 @@ from synth.schema import Strict
 class GeneratorSettings(Strict):
     """The network that makes rows."""
 
-    noise_width: int = Field(64, ge=1, description="Random numbers a row is made from.")
-    width: int = Field(128, ge=1, description="Units of each of the two hidden layers.")
+    noise_width: int = Field(64, ge=1, le=4096, description="Random numbers a row is made from.")
+    width: int = Field(128, ge=1, le=4096, description="Units of each of the two hidden layers.")
     learning_rate: float = Field(1e-3, gt=0, description="Adam's step size.")
     condition_weight: float = Field(
         1.0, ge=0, description="Weight of the penalty for rows that ignore their condition; 0 leaves it out."
@@ -32,16 +32,18 @@ class GeneratorSettings(Strict):
 class DiscriminatorSettings(Strict):
     """The network that tells rows from made-up ones: the only one that sees private rows."""
 
-    width: int = Field(32, ge=1, description="Units of each of the two hidden layers; fewer need less noise.")
+    width: int = Field(32, ge=1, le=4096, description="Units of each of the two hidden layers; fewer need less noise.")
     dropout: float = Field(0.0, ge=0, lt=1, description="Share of hidden units left out of each step.")
     learning_rate: float = Field(4e-3, gt=0, description="Adam's step size.")
     loss: Literal["cross-entropy", "wasserstein"] = Field(
         "cross-entropy", description="'wasserstein' adds a gradient penalty and is possible only without privacy."
     )
-    pac: int = Field(1, ge=1, description="Rows judged together; 1 under privacy, where a row must stand alone.")
+    pac: int = Field(
+        1, ge=1, le=1000, description="Rows judged together; 1 under privacy, where a row must stand alone."
+    )
     steps_per_generator_step: int = Field(1, ge=1, description="Discriminator steps between two generator steps.")
     l2_clip_norm: float = Field(0.1, gt=0, description="Bound on the gradient of one row.")
-    fake_batch: int = Field(500, ge=2, description="Made-up rows per step.")
+    fake_batch: int = Field(500, ge=2, le=1_000_000, description="Made-up rows per step.")
 
 
 class CtganSettings(FamilySettings):
@@ -71,7 +73,7 @@ class CtganSettings(FamilySettings):
         0.8, ge=0, lt=1, description="Memory of the running average over rounds that rows are drawn from; 0: the last."
     )
     candidates: int = Field(
-        5, ge=1, description="Rows made per row kept; the discriminator and the released histograms choose."
+        5, ge=1, le=1000, description="Rows made per row kept; the discriminator and the released histograms choose."
     )
     noise_multiplier: float | None = Field(
         None, gt=0, description="Noise of the faithful profile (2 if left out). The rigorous one computes it from ε, δ."

@@ -30,7 +30,12 @@ class MarginalsSettings(FamilySettings):
         description="Further rounds after the one over all pairs, each counting again the pairs that the model so far "
         "is made of. 0 is one-shot, 1 two-stage, more adaptive; each leaves less of the budget to the others.",
     )
-    round_pairs: int = Field(40, ge=1, description="Pairs counted in each further round (all, if there are fewer).")
+    round_pairs: int = Field(
+        40,
+        ge=1,
+        description="Tables counted in each further round (all pairs, if there are fewer): pairs, or pairs with the "
+        "target where little noise makes that worth more.",
+    )
     first_share: float = Field(
         0.4, gt=0, lt=1, description="Part of the counting budget (in ρ) for the first round when others follow."
     )

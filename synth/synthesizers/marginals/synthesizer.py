@@ -22,10 +22,12 @@ from synth.counting.evidence import Evidence
 from synth.counting.party_side import asked_bins, tables_of, with_noise
 from synth.counting.schedule import candidate_pairs, divided_noise, pairs_again
 from synth.counting.tree import Tree
+from synth.counting.triples import is_with_target, with_target
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
 from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
+from synth.encoding.rows import Rows
 from synth.errors import PlanError, ProtocolError
 from synth.grid import grid_of
 from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer
@@ -33,6 +35,7 @@ from synth.messages.asked import Form, checked, require_names, whole_numbers
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
+from synth.privacy.shares import summed_variance
 from synth.statistics.histograms import Statistics
 from synth.synthesizers.marginals.settings import MarginalsSettings
 
@@ -49,6 +52,8 @@ class Marginals(Synthesizer):
         self.names = [name for name in plan.table.released if name not in related]
         if len(self.names) < 2:
             raise PlanError("'marginals' needs two columns that no relation determines; this schema has fewer")
+        target = plan.table.target
+        self.target = self.names.index(target) if target in self.names else None
         first = self.settings.first_share if self.settings.rounds else 1.0
         self.pairs = candidate_pairs(plan, self.names, self.settings.pairs, first)
         self.again = pairs_again(len(self.names), len(self.pairs), self.settings.pairs, self.settings.round_pairs)
@@ -152,7 +157,7 @@ class Marginals(Synthesizer):
             return [[Unaccounted("exact contingency tables of pairs of columns")]]
         return [[event] for event in self.noise]
 
-    def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+    def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number, cliques, bins = self._checked(ask)
         event = None if self.noise is None else self.noise[number]
         counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise)
@@ -165,8 +170,10 @@ class Marginals(Synthesizer):
         if number >= self.asks:
             raise ProtocolError("an ask names no round of the plan; the aggregator runs another plan")
         tables = len(self.pairs) if number == 0 else self.again
-        cliques = contingency.unpack_cliques(checked(ask.arrays, "cliques", Form((tables, 2), np.int64)))
-        if len(set(cliques)) != len(cliques) or not set(cliques) <= set(self.pairs):
+        widest = 3 if number > 0 and ask.arrays["cliques"].shape[1:] == (3,) else 2
+        cliques = contingency.unpack_cliques(checked(ask.arrays, "cliques", Form((tables, widest), np.int64)))
+        known = [one in self.pairs or is_with_target(one, self.target, self.pairs) for one in cliques]
+        if len(set(cliques)) != len(cliques) or not all(known):
             raise ProtocolError("an ask counts other columns than the plan says; the aggregator runs another")
         return number, cliques, asked_bins(ask, self.cells, self.settings.bins)
 
@@ -180,16 +187,16 @@ class Marginals(Synthesizer):
         return Evidence.of(histograms, tables, possible.zeros(self.plan.constraints, bins, self.names))
 
     def _again(self) -> list[Clique]:
-        """The pairs the model so far is made of, worthiest first; the most surprising others fill what the plan has
-        paid for."""
+        """The pairs the model so far is made of, worthiest first, with the target where that pays; the most surprising
+        others fill what the plan has paid for."""
         chosen = [clique for clique in self._selected() if clique in self.pairs]
+        variance = summed_variance(self.plan, self.noise[len(self.measured)]) if self.noise else 0.0
+        tables = with_target(chosen, self.target, self._sizes(), variance, self.plan.rows)
         rest = [clique for clique in self._evidence().pairs_by_surprise() if clique not in chosen]
-        return (chosen + rest)[: self.again]
+        return list(dict.fromkeys(tables + rest + chosen))[: self.again]
 
     def _selected(self) -> list[Clique]:
-        target = self.plan.table.target
-        aim = self.names.index(target) if target in self.names else None
-        return self._evidence().select(aim, self.settings.model_size_mb)
+        return self._evidence().select(self.target, self.settings.model_size_mb)
 
     def _statistics(self) -> Statistics:
         if self.statistics is None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from synth.encoding.bins import BinLimits, refine
 from synth.encoding.cells import Cells
+from synth.encoding.denoising import denoise
 from synth.encoding.fine_cells import FineCells
 from synth.encoding.records import Records
 from synth.schema import Boolean, Column, Continuous, Datetime, Integer, Schema
@@ -39,7 +40,8 @@ def test_a_row_lies_in_one_cell_of_each_histogram(schema: Schema, rows: int, see
     one_more = cells.released(cells.count(Records.concat([records, records.take(slice(0, 1))]))) - counts
     assert one_more.max() == 1
     assert one_more.min() >= 0
-    assert one_more.sum() == len(schema.released) + len(cells.groups)
+    least = len(schema.released) + len(cells.groups)  # a missing date has no weekday
+    assert least <= one_more.sum() <= least + len(cells.weeks) == len(schema.released) + cells.counted_again
     np.testing.assert_array_equal(cells.consistent(counts), counts[: cells.size])  # exact counts agree already
     np.testing.assert_array_equal(cells.to_coarse(counts[: cells.size], 0.0), cells.coarse.count(records))
 
@@ -114,3 +116,14 @@ def test_no_bin_ends_within_a_group() -> None:
     assert len(set(zip(of, group, strict=True))) == group[-1] + 1
     assert bins.size("x") > 10
     assert np.median(cells.variances("x", of, 1.0)) < 9
+
+
+def test_a_spike_keeps_its_count_when_a_tail_is_hidden() -> None:
+    """As in Adult's capital gain: 92 % at zero, the rest thin over many cells. Rows that the tail lost to noise were
+    made up for at the spike, which the release knows to a standard deviation."""
+    counts = np.append(20_000.0, np.zeros(127))
+    counts[70:100] += 60.0
+    for seed in range(20):
+        seen = np.rint(counts + np.random.default_rng(seed).normal(0, 60.0, 128))
+        found = denoise(seen, 60.0, ordered=True, total=counts.sum()) * counts.sum()
+        assert abs(found[0] - counts[0]) < 5 * 60.0  # false alarms: 1e-6 each

@@ -172,7 +172,7 @@ def test_a_repeated_column_is_refused() -> None:
     [
         (Datetime(**YEAR, precision="hour"), "format"),
         (Datetime(**YEAR, format="%Y-%m-%d %z"), "format"),
-        (Integer(min=0, max=2**60), "digits"),
+        (Integer(min=0, max=10**18), "digits"),
         (Continuous(min=0, max=1e9, decimals=12), "fewer decimals"),
         (Categorical(categories=["NA", "DE"]), "missing_values"),
     ],

@@ -17,6 +17,7 @@ from synth.counting.tree import Tree
 from synth.encoding.bins import Bins, cell_weights
 from synth.encoding.contingency import Clique
 from synth.encoding.records import Records
+from synth.encoding.rows import Rows
 from synth.errors import PlanError, ProtocolError
 from synth.grid import grid_of
 from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer
@@ -75,7 +76,7 @@ class Toy(Synthesizer):
     def planned_costs(self, party: str) -> list[list[Event]]:
         return [[self.noise[0] if self.noise else Unaccounted("exact tables of the target's pairs")]]
 
-    def answer(self, ask: Ask, party: str, data: Records, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+    def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         counts = tables_of(data, self._checked(ask), self.names, self.pairs)
         noisy = with_noise(counts, self.plan, self.noise[0] if self.noise else None, noise)
         return Answer({"counts": noisy}, weight=self.plan.share(party)), local

@@ -1,0 +1,84 @@
+"""`fedsynth plan`: write the document that a consortium agrees on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from fedsynth.documents import read_document, read_schema, write_yaml
+from fedsynth.plan_content import new_plan
+from synth.errors import InputError
+from synth.messages.archive import write_durably
+from synth.plan import parse_plan
+from synth.synthesizers.registry import FAMILIES
+
+app = typer.Typer(no_args_is_help=True, help="Write plans.")
+
+
+REMARKS = {
+    "name": "Another name is another plan: a plan is carried out once.",
+    "schema": "A path beside this file, or the schema itself. It is public.",
+    "parties": "Who takes part, and how many rows each declares, rounded as it likes. Public.",
+    "synthesizer": "Which model; docs/choosing-a-synthesizer.md. Its settings: docs/plan-reference.md.",
+    "privacy": "What each party spends on all of it, for one row added or removed.",
+    "secure_sum": "One party: there is nobody to hide a sum from. Left out with several: encrypted and masked.",
+    "output": "How many synthetic rows.",
+}
+
+
+@app.command()
+def new(
+    schema: Annotated[Path, typer.Option(help="The schema's file, YAML or JSON.")],
+    party: Annotated[list[str], typer.Option(help="NAME=ROWS, once for each party.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the plan; never over another.")],
+    epsilon: Annotated[float, typer.Option(help="The budget ε.")] = 1.0,
+    delta: Annotated[float | None, typer.Option(help="δ; well below one row if left out.")] = None,
+    synthesizer: Annotated[str, typer.Option(help=f"The model family: {', '.join(FAMILIES)}.")] = "marginals",
+    rows: Annotated[int | None, typer.Option(min=1, help="Synthetic rows; as many as real ones if left out.")] = None,
+    name: Annotated[str | None, typer.Option(help="The plan's name; that of the file if left out.")] = None,
+) -> None:
+    """Write a plan that can be approved as it is, every part explained, and foretell how much will be noise.
+
+    Example: fedsynth plan new --schema my.schema.yaml --party north=10000 --party south=8000 -o plan.yaml
+
+    Exit codes: 0 written, 2 your input, 5 it cannot be written.
+    """
+    from fedsynth.commands.forecasting import show_forecast
+
+    if out.exists():
+        raise InputError(f"{out} exists already; choose another --out, or remove it first")
+    read_schema(schema)
+    declared = dict(_declared(text) for text in party)
+    if len(declared) != len(party):
+        raise InputError("a party is named twice; give each of them one --party NAME=ROWS")
+    content = new_plan(
+        name or out.stem,
+        read_document(schema),
+        declared,
+        epsilon=epsilon,
+        delta=delta,
+        synthesizer=synthesizer,
+        drawn=rows,
+    )
+    plan = parse_plan(content)
+    beside = os.path.relpath(schema, out.resolve().parent)
+    write_durably(out, _explained(content | {"schema": beside}).encode())
+    console = Console(highlight=False)
+    console.print(f"Wrote {out}: plan '{plan.name}' for {len(plan.parties)} parties.", markup=False)
+    show_forecast(console, plan)
+
+
+def _explained(content: dict[str, object]) -> str:
+    parts = [f"# {REMARKS[key]}\n{write_yaml({key: value})}" for key, value in content.items()]
+    return "\n".join(parts)
+
+
+def _declared(text: str) -> tuple[str, int]:
+    name, equals, rows = text.partition("=")
+    if not equals or not rows.isdecimal():
+        raise InputError(f"'{text}' is not of the form NAME=ROWS, as in north=10000")
+    return name, int(rows)

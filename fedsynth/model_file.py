@@ -1,0 +1,70 @@
+"""A saved model, as anybody may have written it: rows, or a sentence that says why there are none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from synth.encoding.formulas import formulas_in
+from synth.encoding.records import Codec
+from synth.errors import InputError
+from synth.interface import Arrays
+from synth.messages import archive
+from synth.plan import Plan, parse_plan
+from synth.synthesizers.registry import build
+
+LARGEST_BYTES = 4 << 30
+# What families and the libraries under them raise on arrays that do not fit their plan.
+_MISFITS = (
+    KeyError, IndexError, ValueError, TypeError, AttributeError, RuntimeError, ArithmeticError, AssertionError,
+    NotImplementedError, MemoryError, StopIteration,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Model:
+    """A plan and what was learned under it."""
+
+    origin: str
+    plan: Plan
+    arrays: Arrays
+
+    def draw(self, rows: int, seed: int, conditions: dict[str, str] | None) -> pd.DataFrame:
+        """The synthesizer is built, restored and asked here, so that nothing of a hostile file outlives the call."""
+        try:
+            synthesizer = build(self.plan)
+            synthesizer.restore(self.arrays)
+            return Codec(self.plan.table).decode(synthesizer.sample(rows, seed, conditions))
+        except _MISFITS as error:
+            raise InputError(
+                f"{self.origin} holds arrays that do not fit its own plan ({type(error).__name__}): it is damaged, or "
+                "was made to mislead. Get it from where its certificate is."
+            ) from error
+
+    def require_no_formulas(self) -> None:
+        if self.plan.output.formulas is None and (columns := formulas_in(self.plan.table)):
+            raise InputError(
+                f"labels of {', '.join(map(repr, columns))} in {self.origin} are formulas to a spreadsheet, which "
+                "would carry them out; draw into a .parquet file."
+            )
+
+
+def read_model(path: Path) -> Model:
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            raise InputError(f"{path} is larger than any model.")
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the model {path} cannot be read: {error.strerror}; give the path of a model.npz") from None
+    return model_of(content, str(path))
+
+
+def model_of(content: bytes, origin: str) -> Model:
+    arrays, meta = archive.unpack(content, origin)
+    plan: Any = meta.get("plan")
+    if plan is None:
+        raise InputError(f"{origin} is no model: it names no plan. Give the path of a model.npz.")
+    return Model(origin, parse_plan(plan), arrays)

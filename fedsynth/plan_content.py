@@ -1,0 +1,42 @@
+"""A plan that can be approved as it is, from what must be said: whose rows, how many, how much privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil, log10
+from typing import Any
+
+LARGEST_DELTA = 1e-5
+ALONE = {"statistics": "plain", "updates": "plain", "colluders": 0}  # a sum over one party hides nothing
+
+
+def new_plan(
+    name: str,
+    schema: Mapping[str, Any] | str,
+    rows: Mapping[str, int],
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    synthesizer: str = "marginals",
+    drawn: int | None = None,
+) -> dict[str, Any]:
+    """The content of a plan over parties of so many declared `rows`. `schema` is its content, or a path beside the
+    plan; `drawn` is how many synthetic rows there will be, as many as real ones if it is left out."""
+    content: dict[str, Any] = {
+        "name": name,
+        "schema": schema,
+        "parties": [{"name": party, "rows": count} for party, count in rows.items()],
+        "synthesizer": {"name": synthesizer},
+        "privacy": {"epsilon": epsilon, "delta": delta or small_delta(sum(rows.values()))},
+    }
+    if len(rows) == 1:
+        content["privacy"]["noise"] = "local"
+        content["secure_sum"] = dict(ALONE)
+    if drawn is not None:
+        content["output"] = {"rows": drawn}
+    return content
+
+
+def small_delta(rows: int) -> float:
+    """A power of ten well below 1 / rows, and at most 1e-5."""
+    return min(LARGEST_DELTA, 10.0 ** -ceil(log10(max(rows, 1)) + 0.5))
