@@ -1,7 +1,7 @@
 """For every test: a busy machine is no counterexample, so hypothesis waits as long as it takes.
 
-Examples are the same in every run, so that a change is judged by what it changes and not by the day's luck. New ones are
-looked for every night: `make fuzz` runs the property tests with the profile `searching`.
+Examples are the same in every run, so that a change is judged by what it changes and not by the day's luck. New ones
+are looked for every night: `make fuzz` runs the property tests with the profile `searching`.
 """
 
 from __future__ import annotations
