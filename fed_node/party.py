@@ -24,7 +24,7 @@ from fed_node.ledger.ledger import Ledger
 from fed_node.private import close_to_others
 from fed_node.seal.seal import Seal
 from fed_node.settings import LEDGER, SCRATCH, PartySettings, budget_of
-from fed_node.source import open_rows
+from fed_node.source.units import open_units
 from fed_node.witnesses import Witnesses
 from synth import VERSION
 from synth.audit_log import FILE, AuditLog, caller
@@ -37,6 +37,7 @@ from synth.interface import Answer, Ask
 from synth.messages import wire
 from synth.messages.wire import Envelope
 from synth.plan import Plan
+from synth.privacy.coin import Coin
 from synth.privacy.events import as_records
 from synth.privacy.noise import NoiseSource, seeded_source
 from synth.programme import inquiries, whole_cost
@@ -167,7 +168,7 @@ class Run:
     @cached_property
     def _data(self) -> Rows:
         home = self.party.home
-        return open_rows(self.party.settings.source(home), self.plan.table, home / SCRATCH)
+        return open_units(self.party.settings.source(home), self.plan, home / SCRATCH, Coin(self.noise))
 
     def handle(self, kind: str, envelope: Envelope) -> Envelope:
         if kind not in ("hello", "finish"):

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from synth.encoding.formulas import formulas_in
-from synth.encoding.records import Codec
+from synth.encoding.unrolling import written
 from synth.errors import InputError
 from synth.interface import Arrays
 from synth.messages import archive
@@ -37,7 +37,7 @@ class Model:
         try:
             synthesizer = build(self.plan)
             synthesizer.restore(self.arrays)
-            return Codec(self.plan.table).decode(synthesizer.sample(rows, seed, conditions))
+            return written(self.plan.table, self.plan.layout, synthesizer.sample(rows, seed, conditions))
         except _MISFITS as error:
             raise InputError(
                 f"{self.origin} holds arrays that do not fit its own plan ({type(error).__name__}): it is damaged, or "

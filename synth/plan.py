@@ -6,6 +6,7 @@ plan alone: the aggregator cannot ask for less noise, and a party's table cannot
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -15,9 +16,12 @@ from synth.assessment.settings import AssessmentSettings, GateSettings
 from synth.constraints import Constraint, problem
 from synth.errors import PlanError, SchemaError
 from synth.family import Declaration
+from synth.layout import Layout, layout_of
 from synth.printable import escaped
-from synth.schema import Schema, Strict, digest_of
+from synth.schema import Schema
+from synth.strict import Strict, digest_of, is_absent
 from synth.synthesizers.registry import Settings, default_settings
+from synth.units import Unit, problem_of_unit
 
 Mode = Literal["masked", "ckks", "plain"]
 PARTY_NAME, PLAN_NAME = r"^[a-z][a-z0-9-]{0,30}$", r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
@@ -36,13 +40,13 @@ class Party(Strict):
     rows: int = Field(
         ge=2,
         le=10**12,
-        description="Public row count for rates, steps and weights. Declared by the party, rounded as it likes; "
-        "the true count is data and is never used for them.",
+        description="Public row count for rates, steps and weights (of people, where a person is the unit; of steps, "
+        "where a step is). Declared by the party, rounded as it likes; the true count is data and is never used.",
     )
 
 
 class Privacy(Strict):
-    """The budget every party spends on this plan: add or remove one row at one party."""
+    """The budget every party spends on this plan: add or remove one row, or one person, at one party."""
 
     epsilon: float = Field(gt=0, le=100, description="Upper bound of the privacy loss ε, over everything released.")
     delta: float = Field(gt=0, lt=1, description="Probability δ of a larger loss; well below 1 / number of rows.")
@@ -53,6 +57,20 @@ class Privacy(Strict):
         "shared",
         description="Counts: each party adds a share of the noise and only the secure sum is private enough to open, "
         "or each adds all of it and trusts nobody.",
+    )
+    unit: Literal["row", "subject"] | None = Field(
+        None,
+        exclude_if=is_absent,
+        description="Whose presence ε is about: one row, or one subject with all of its rows. Default: the subject "
+        "where the schema names one, else the row. A sequence's own 'unit' comes first.",
+    )
+    rows_per_subject: int = Field(
+        1,
+        ge=1,
+        le=64,
+        exclude_if=lambda rows: rows == 1,
+        description="Rows that are used of one subject, at most, where the schema has no sequence; which ones is the "
+        "party's private coin.",
     )
 
 
@@ -131,7 +149,7 @@ class Plan(Strict):
         self._check_privacy()
         self._check_secure_sum()
         self._check_assessment()
-        if wrong := problem(self.constraints, self.table):
+        if wrong := problem_of_unit(self) or problem(self.constraints, self.modelled):
             raise ValueError(wrong)
         return self
 
@@ -173,7 +191,7 @@ class Plan(Strict):
         if self.privacy != "none" and self.privacy.statistics_share + self.assessment.share >= 1:
             raise ValueError("privacy.statistics_share and assessment.share leave nothing for the synthesizer")
         predicts = {"minimum_auroc", "minimum_accuracy"}
-        if self.gate is not None and predicts & set(self.gate.limits) and not class_count(self.table):
+        if self.gate is not None and predicts & set(self.gate.limits) and not class_count(self.modelled):
             raise ValueError(
                 "gate.minimum_auroc and gate.minimum_accuracy need a categorical or boolean target, of two labels or "
                 "more, and a column to predict it from; name one in the schema, or remove these limits"
@@ -191,6 +209,29 @@ class Plan(Strict):
     @property
     def shares_noise(self) -> bool:
         return self.privacy != "none" and self.privacy.noise == "shared" and len(self.parties) > 1
+
+    @property
+    def unit(self) -> Unit:
+        """Whose presence the plan's ε is about."""
+        if (sequence := self.table.sequence) is not None:
+            return "step" if sequence.unit == "step" else "subject"
+        said = "row" if self.privacy == "none" else self.privacy.unit
+        return said or ("row" if self.table.subject is None else "subject")
+
+    @cached_property
+    def layout(self) -> Layout | None:
+        """How rows that belong together become one record; None where every row is one."""
+        return layout_of(self.table, self.unit, 1 if self.privacy == "none" else self.privacy.rows_per_subject)
+
+    @property
+    def modelled(self) -> Schema:
+        """The schema of the records that parties count and train on."""
+        return self.layout.modelled if self.layout else self.table
+
+    @property
+    def records_per_unit(self) -> int:
+        """Records that one row, person or step is in, at most: so often it is counted."""
+        return self.layout.records_per_unit if self.layout else 1
 
     @property
     def family(self) -> Declaration:

@@ -8,35 +8,18 @@ the commonest hole in published private synthesizers.
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
-import json
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from synth.printable import quoted, unprintable
-
-
-class Strict(BaseModel):
-    """Unknown keys are refused: a misspelt privacy setting must never fall back to a default. So is what no digest can
-    be formed of: Infinity and NaN are no numbers in JSON."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-def digest_of(value: Any) -> str:
-    """SHA-256 of the canonical JSON text: the same on every machine, whatever the file's layout was."""
-    text = json.dumps(value, sort_keys=False, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
+from synth.sequence import SequenceSettings
+from synth.strict import Strict as Strict
+from synth.strict import digest_of as digest_of
+from synth.strict import is_absent
 
 Unfit = Literal["nearest", "other", "missing", "leave-out"]
-
-
-def _not_given(rule: Unfit | None) -> bool:
-    """A rule that is not given is left out of every dump: schemas from before the field keep their digests."""
-    return rule is None
 
 
 class _Column(Strict):
@@ -67,7 +50,7 @@ class Categorical(_Column):
     )
     unfit: Literal["other", "missing", "leave-out"] | None = Field(
         None,
-        exclude_if=_not_given,
+        exclude_if=is_absent,
         description="What a cell that does not fit becomes: the label 'other', an empty cell, or nothing, its row "
         "being left out. Default: 'other' for undeclared labels if declared, else empty if allowed, else the row is "
         "left out.",
@@ -101,7 +84,7 @@ class Boolean(_Column):
     true: str = Field("True", description="How 'yes' is written in the files.")
     unfit: Literal["missing", "leave-out"] | None = Field(
         None,
-        exclude_if=_not_given,
+        exclude_if=is_absent,
         description="What a cell that does not fit becomes: an empty cell, or nothing, its row being left out. "
         "Default: empty if allowed, else the row is left out.",
     )
@@ -139,7 +122,7 @@ class Integer(_Column):
     min: int = Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE, description="Smallest value that may occur (public).")
     max: int = Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE, description="Largest value that may occur (public).")
     unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
-        None, exclude_if=_not_given, description=_NUMBER_RULE
+        None, exclude_if=is_absent, description=_NUMBER_RULE
     )
 
     @model_validator(mode="after")
@@ -157,7 +140,7 @@ class Continuous(_Column):
     max: float = Field(description="Largest value that may occur (public).", allow_inf_nan=False)
     decimals: int = Field(2, ge=0, le=12, description="Digits after the point in the synthetic table.")
     unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
-        None, exclude_if=_not_given, description=_NUMBER_RULE
+        None, exclude_if=is_absent, description=_NUMBER_RULE
     )
 
     @model_validator(mode="after")
@@ -176,7 +159,7 @@ class Datetime(_Column):
     precision: Literal["day", "hour", "minute", "second"] = Field("day", description="Finest unit that is kept.")
     format: str = Field("%Y-%m-%d", description="How the files write it, in strptime's notation.")
     unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
-        None, exclude_if=_not_given, description=_NUMBER_RULE
+        None, exclude_if=is_absent, description=_NUMBER_RULE
     )
 
     @model_validator(mode="after")
@@ -189,7 +172,8 @@ class Datetime(_Column):
 
 
 class Identifier(_Column):
-    """A name, number or key of a person. It is never encoded, counted, trained on or sent."""
+    """A name, number or key of a person. It is never encoded, counted, trained on or sent; it is read only where it is
+    the schema's 'subject' or the 'entity' of its sequence, to bound what one of them contributes."""
 
     kind: Literal["identifier"] = "identifier"
 
@@ -206,6 +190,17 @@ class Schema(Strict):
     target: str | None = Field(None, description="The column a model would predict; utility is measured on it.")
     missing_values: list[str] = Field(
         ["", "NA", "NaN", "null"], description="Cell texts that mean 'empty' in every column."
+    )
+    subject: str | None = Field(
+        None,
+        exclude_if=is_absent,
+        description="Identifier column that says whose row it is. It is read, to bound what one person contributes, "
+        "and never leaves; the synthetic table names made-up subjects.",
+    )
+    sequence: SequenceSettings | None = Field(
+        None,
+        exclude_if=is_absent,
+        description="Rows in order: visits, months, hours. Left out: rows have nothing to do with each other.",
     )
 
     @model_validator(mode="after")
@@ -237,20 +232,62 @@ class Schema(Strict):
             raise ValueError("every column is an identifier, so nothing could be synthesized; declare another kind")
         if self.target is not None and self.target not in self.released:
             raise ValueError(f"target '{self.target}' is not among the released columns: {', '.join(self.released)}")
+        _check_owner("subject", self.subject, self.columns)
+        if self.sequence is not None:
+            self._check_sequence(self.sequence)
         return self
+
+    def _check_sequence(self, said: SequenceSettings) -> None:
+        _check_owner("sequence.entity", said.entity, self.columns)
+        if None not in (self.subject, said.entity) and self.subject != said.entity:
+            raise ValueError(
+                "'subject' and 'sequence.entity' name two columns; protect whoever the sequences are about"
+            )
+        if said.unit == "entity" and self.owner is None:
+            raise ValueError("sequence.unit 'entity' needs 'sequence.entity' (or 'subject'): whose rows are they?")
+        if said.time is not None and not isinstance(self.columns.get(said.time), NumericColumn):
+            raise ValueError(f"sequence.time '{said.time}' must be an integer, continuous or datetime column")
+        if unknown := [name for name in (*said.static, *said.encode) if name not in self.released]:
+            raise ValueError(f"sequence names {', '.join(unknown)}, which are no released columns; check the spelling")
+        if wrong := [n for n, how in said.encode.items() if how != "level" and n not in self.amounts]:
+            raise ValueError(f"sequence.encode: {', '.join(wrong)} can only be 'level'; numbers have increments")
+        if said.unit == "entity" and not [name for name in self.released if name not in said.static]:
+            raise ValueError("every column is static, so nothing happens over time; leave 'sequence' out")
 
     @property
     def released(self) -> dict[str, Categorical | Boolean | Integer | Continuous | Datetime]:
-        """All columns but the identifiers, in order."""
-        return {name: c for name, c in self.columns.items() if not isinstance(c, Identifier)}
+        """All columns but the identifiers and the one that only orders rows, in order."""
+        time = self.sequence.time if self.sequence else None
+        return {name: c for name, c in self.columns.items() if not isinstance(c, Identifier) and name != time}
 
     @property
     def discrete(self) -> dict[str, DiscreteColumn]:
-        return {name: c for name, c in self.columns.items() if isinstance(c, Categorical | Boolean)}
+        return {name: c for name, c in self.released.items() if isinstance(c, Categorical | Boolean)}
 
     @property
     def numeric(self) -> dict[str, NumericColumn]:
-        return {name: c for name, c in self.columns.items() if isinstance(c, Integer | Continuous | Datetime)}
+        return {name: c for name, c in self.released.items() if isinstance(c, Integer | Continuous | Datetime)}
+
+    @property
+    def amounts(self) -> dict[str, Integer | Continuous]:
+        """Numbers that can be added and subtracted: all but times."""
+        return {name: c for name, c in self.released.items() if isinstance(c, Integer | Continuous)}
+
+    @property
+    def owner(self) -> str | None:
+        """The identifier that says which rows belong together."""
+        return self.subject or (self.sequence.entity if self.sequence else None)
+
+    @property
+    def keys(self) -> list[str]:
+        """Columns that are read and not released: whose row it is, and when."""
+        time = self.sequence.time if self.sequence else None
+        return [name for name in (self.owner, time) if name is not None]
 
     def digest(self) -> str:
         return digest_of(self.model_dump(mode="json"))
+
+
+def _check_owner(key: str, name: str | None, columns: dict[str, Column]) -> None:
+    if name is not None and not isinstance(columns.get(name), Identifier):
+        raise ValueError(f"{key} '{name}' must be a column of kind identifier: it is read and never leaves")

@@ -42,6 +42,7 @@ __all__ = [
     "SqlSource",
     "check_data",
     "open_rows",
+    "opened_reader",
     "read_records",
     "read_records_from",
     "read_table",
@@ -102,6 +103,13 @@ def _counted(source: ParquetSource | EngineSource, streamed: StreamedRows) -> Ro
     return EngineRows(streamed.codec.schema, streamed.read, streamed.scratch, source)
 
 
+def opened_reader(source: Source, schema: Schema) -> Reader:
+    """The source, if its header is the schema's."""
+    reader = _opened(source, schema)
+    require_fit(_header_report(Codec(schema), reader))
+    return reader
+
+
 def read_records_from(path: Path, schema: Schema) -> Records:
     return read_records(source_of(path), schema)
 
@@ -113,9 +121,7 @@ def read_table(source: Source, schema: Schema) -> pd.DataFrame:
 
 def table_pieces(source: Source, schema: Schema) -> Iterator[pd.DataFrame]:
     """The same, a piece at a time, for tables of which nobody wants all rows in memory."""
-    reader = _opened(source, schema)
-    require_fit(_header_report(Codec(schema), reader))
-    yield from _pieces(reader, list(schema.released))
+    yield from _pieces(opened_reader(source, schema), list(schema.released))
 
 
 def read_table_as_text(path: Path) -> pd.DataFrame:

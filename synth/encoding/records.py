@@ -17,12 +17,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from synth.encoding.cell_text import read_labels, read_numbers, read_times
-from synth.encoding.fallbacks import Flaw, Released, in_words, with_fallbacks
+from synth.encoding.fallbacks import Flaw, Mask, Released, in_words, with_fallbacks
 from synth.encoding.rows import ROWS_AT_ONCE, Rows
 from synth.encoding.scales import EXACT, Floats, scale_of
 from synth.encoding.time_cells import time_texts
 from synth.errors import DataError, SchemaError
-from synth.schema import Boolean, Categorical, Datetime, Integer, NumericColumn, Schema
+from synth.schema import Boolean, Categorical, Column, Datetime, Identifier, Integer, NumericColumn, Schema
 
 Values = npt.NDArray[np.int64] | Floats
 Indices = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice
@@ -98,7 +98,7 @@ class Codec:
 
     def encode(self, frame: pd.DataFrame) -> Records:
         """The rows as records; raises `DataError` listing every problem."""
-        records, problems = self._read(frame)
+        records, _, problems = self._read(frame)
         if problems or records is None:
             raise _unfit(problems)
         return records
@@ -108,14 +108,27 @@ class Codec:
 
         Only a header that is not the schema's is refused: that is the same whatever the rows are.
         """
-        records, problems = self._read(frame)
+        records, left_out, problems = self.fit_all(frame)
+        return records.take(~left_out), problems
+
+    def fit_all(self, frame: pd.DataFrame) -> tuple[Records, Mask, list[Problem]]:
+        """The same with every row in its place, and which of them the rules leave out: those hold nothing."""
+        records, left_out, problems = self._read(frame)
         if records is None:
             raise _unfit([problem for problem in problems if not problem.outcome])
-        return records, problems
+        return records, left_out, problems
+
+    def times(self, frame: pd.DataFrame) -> Floats:
+        """What orders the rows of a sequence, NaN where it cannot be read; 0 where the schema names nothing."""
+        name = self.schema.sequence.time if self.schema.sequence else None
+        if name is None:
+            return np.zeros(len(frame))
+        values, _ = self._read_column(self.schema.columns[name], frame[name])
+        return values.astype(np.float64)
 
     def problems(self, frame: pd.DataFrame) -> list[Problem]:
         """Everything that keeps `encode` from accepting the frame, for the party's own eyes."""
-        return self._read(frame)[1]
+        return self._read(frame)[2]
 
     def decode(self, records: Records) -> pd.DataFrame:
         """A frame with labels, numbers at declared precision and times written in the declared format."""
@@ -123,26 +136,28 @@ class Codec:
             {name: self._written(name, records.columns[name]) for name in self.schema.released}, copy=False
         )
 
-    def _read(self, frame: pd.DataFrame) -> tuple[Records | None, list[Problem]]:
-        """The records by the schema's rules, if there is a column for each of its columns, and every problem."""
+    def _read(self, frame: pd.DataFrame) -> tuple[Records | None, Mask, list[Problem]]:
+        """The records by the schema's rules, if there is a column for each of its columns, those that the rules leave
+        out, and every problem."""
         header = [str(name) for name in frame.columns]
         problems = _header_problems(self.schema, header)
         columns: dict[str, Values] = {}
         left_out, usable = np.zeros(len(frame), dtype=bool), not problems
         for name, column in self.schema.released.items():
             if header.count(name) == 1:
-                values, flaws = self._read_column(name, frame.iloc[:, header.index(name)])
+                values, flaws = self._read_column(column, frame.iloc[:, header.index(name)])
                 columns[name], unfit = with_fallbacks(column, values, flaws)
                 left_out |= unfit
                 problems += _located(name, column, flaws)
-        return Records(columns).take(~left_out) if usable else None, problems
+        return Records(columns) if usable else None, left_out, problems
 
-    def _read_column(self, name: str, cells: pd.Series) -> tuple[Values, list[Flaw]]:
-        column, empty_texts = self.schema.released[name], self.schema.missing_values
+    def _read_column(self, column: Column, cells: pd.Series) -> tuple[Values, list[Flaw]]:
+        empty_texts = self.schema.missing_values
         if isinstance(column, Categorical | Boolean):
             return read_labels(cells, column, empty_texts)
         if isinstance(column, Datetime):
             return read_times(cells, column, empty_texts)
+        assert not isinstance(column, Identifier)
         return read_numbers(cells, column, empty_texts)
 
     def _written(self, name: str, values: Values) -> pd.Series:
@@ -175,7 +190,7 @@ def _located(name: str, column: Released, flaws: Iterable[Flaw]) -> list[Problem
 def _header_problems(schema: Schema, header: list[str]) -> list[Problem]:
     problems = [
         Problem(name, "is missing from the file", "add it, or take it out of the schema")
-        for name in schema.released
+        for name in (*schema.released, *schema.keys)
         if name not in header
     ]
     if problems and len(header) == 1 and len(schema.columns) > 1:

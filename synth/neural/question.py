@@ -41,16 +41,16 @@ def read(plan: Plan, weighting: Weighting, forms_of: FormsOf, ask: Ask, party: s
     forms = forms_of(features)
     discrete = {FREQUENCIES + span.column: span for span in features.discrete_spans}
     shares = [SHARES] if weighting == "similarity" else []
-    require_names(ask.arrays, [*(PREFIX + name for name in plan.table.numeric), *discrete, *forms, *shares])
+    require_names(ask.arrays, [*(PREFIX + name for name in plan.modelled.numeric), *discrete, *forms, *shares])
     require_in_range(ask.arrays, forms)
     frequencies = {span.column: distribution(ask.arrays, name, span.width) for name, span in discrete.items()}
     return Question(features, frequencies, _share(plan, weighting, ask, party))
 
 
 def _features(plan: Plan, arrays: Arrays) -> Features:
-    for name in plan.table.numeric:
+    for name in plan.modelled.numeric:
         _check_mixture(arrays, PREFIX + name)
-    return Features.from_arrays(plan.table, arrays)
+    return Features.from_arrays(plan.modelled, arrays)
 
 
 def _check_mixture(arrays: Arrays, name: str) -> None:

@@ -37,7 +37,7 @@ class Released:
         if features is None:
             mixtures = statistics.mixtures
             fitted = mixtures or {name: fit_cells(cells, name, probabilities[name]) for name in cells.scales}
-            features = Features(plan.table, fitted)
+            features = Features(plan.modelled, fitted)
         return cls(statistics, probabilities, features)
 
     @property

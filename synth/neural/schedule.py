@@ -7,7 +7,7 @@ sampler breaks, says that ε is spent; the cost then says that this is not a gua
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from synth.budget import set_aside
@@ -78,7 +78,7 @@ class Schedule:
             raise PlanError("without privacy there is no noise to compute")
         if self.published is not None:
             return self.published.noise_multiplier
-        beside = set_aside(self.plan, Cells(self.plan.table, self.plan.statistics.bins).queries)
+        beside = set_aside(self.plan, Cells(self.plan.modelled, self.plan.statistics.bins).queries)
         return calibrate_noise_multiplier(
             self.plan.privacy.epsilon,
             self.plan.privacy.delta,
@@ -108,5 +108,5 @@ class Schedule:
             return []
         if not self.private:
             return [Unaccounted("weights trained without noise")]
-        event = self.step_privacy(party).event(steps)
+        event = replace(self.step_privacy(party).event(steps), about=self.plan.unit)
         return [event] if self.published is None else [event, Unaccounted(self.published.gap)]

@@ -12,7 +12,6 @@ mechanism is one class here and its loss there.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, replace
@@ -20,59 +19,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from synth.errors import PrivacyError
 from synth.privacy.checks import require_count, require_one_of, require_positive
+from synth.privacy.event import Event as Event
+from synth.units import NOUNS, PLURALS
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
     from synth.privacy.losses import Floats
-
-
-@dataclass(frozen=True)
-class Event(ABC):
-    """One release. Parties hold disjoint rows, so the claim for the whole federation is the largest claim of any party,
-    not a sum."""
-
-    kind: ClassVar[str]
-    unit: ClassVar[str] = "one row at one party"  # whose presence the release hides
-    relation: ClassVar[str] = "add or remove"  # how neighbouring tables differ in that unit
-    guaranteed: ClassVar[bool] = True  # whether any ε can be proven for it
-
-    @abstractmethod
-    def words(self) -> str:
-        """For the person who approves it."""
-
-    @abstractmethod
-    def brief(self) -> str:
-        """For a line of the ledger's table."""
-
-    def counted(self) -> tuple[Event, int]:
-        """What a ledger counts, and how often it is here: releases that add up, whatever the asks they are spread
-        over, are counted one by one."""
-        return self, 1
-
-    def repeated(self, times: int) -> list[Event]:
-        """The shortest list of events that a ledger counts as `times` times this one."""
-        return [self] * times
-
-    def units(self) -> tuple[Event, int]:
-        """What the accountant composes with itself, and how often: a release of one query or of one step."""
-        return self.counted()
-
-    def joining(self) -> float:
-        """The probability with which a row takes part at all."""
-        return 1.0
-
-    @abstractmethod
-    def loss(self, interval: float) -> PrivacyLossDistribution:
-        """The privacy loss of one unit, on a grid of that spacing, rounded up."""
-
-    @abstractmethod
-    def rdp(self, orders: Sequence[int]) -> Floats:
-        """The Rényi divergences of one unit at these orders."""
-
-    def sampler_error(self) -> float:
-        """Total variation between the noise of one unit as drawn and as accounted for."""
-        return 0.0
 
 
 @dataclass(frozen=True)
@@ -84,6 +37,9 @@ class CountNoise(Event):
     `variance`/2). `variance` counts only noise the adversary does not know: for trust "shared" that of the
     honest parties together (nobody sees less than the secure sum), for trust "local" what this party
     added by itself.
+
+    A unit that lies in up to m cells of each of q histograms is charged as m q of them: m times `variance` in a cell is
+    the noise of m releases that were added up, each of them holding the unit once (Skellam noise divides exactly).
     """
 
     kind: ClassVar[str] = "count_noise"
@@ -105,7 +61,7 @@ class CountNoise(Event):
         return f"{self.queries} histograms, integer noise of variance {self.variance:.4g}"
 
     def units(self) -> tuple[Event, int]:
-        return CountNoise(1, self.variance), self.queries
+        return CountNoise(1, self.variance, about=self.about), self.queries
 
     def loss(self, interval: float) -> PrivacyLossDistribution:
         from synth.privacy.losses import skellam_loss
@@ -146,12 +102,14 @@ class SampledGaussian(Event):
 
     def words(self) -> str:
         return (
-            f"{self.steps} training steps, each on a random {self.sample_rate:.3%} of the rows, with Gaussian noise of "
-            f"{self.noise_multiplier:.4g} times a row's largest influence"
+            f"{self.steps} training steps, each on a random {self.sample_rate:.3%} of the {PLURALS[self.about]}, with "
+            f"Gaussian noise of {self.noise_multiplier:.4g} times a {NOUNS[self.about]}'s largest influence"
         )
 
     def brief(self) -> str:
-        return f"{self.steps} steps on {self.sample_rate:.3%} of rows, noise {self.noise_multiplier:.4g}"
+        return (
+            f"{self.steps} steps on {self.sample_rate:.3%} of {PLURALS[self.about]}, noise {self.noise_multiplier:.4g}"
+        )
 
     def counted(self) -> tuple[Event, int]:
         return replace(self, steps=1), self.steps
@@ -271,8 +229,12 @@ def counted(events: Iterable[Event]) -> Counter[Event]:
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """The event as plain JSON values, with its `kind` first."""
-    return {"kind": event.kind, **asdict(event)}
+    """The event as plain JSON values, with its `kind` first. One about rows does not say so, as before there were
+    others."""
+    content = asdict(event)
+    if event.about == "row":
+        del content["about"]
+    return {"kind": event.kind, **content}
 
 
 def as_records(events: Iterable[Event]) -> list[dict[str, Any]]:

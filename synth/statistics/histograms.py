@@ -67,7 +67,7 @@ class Statistics:
         mixtures = {k.removeprefix("mixture/"): Mixture(*v) for k, v in arrays.items() if k.startswith("mixture/")}
         covered, variance = float(arrays.get("covered", np.array(1.0))), float(arrays["variance"])
         grid = grid_of(plan)
-        cells = grid.coarse if "layout" in arrays else Cells(plan.table, plan.statistics.bins, old=True)
+        cells = grid.coarse if "layout" in arrays else Cells(plan.modelled, plan.statistics.bins, old=True)
         fine = (grid, arrays["fine"]) if "fine" in arrays else None
         return cls(cells, arrays["counts"], variance, covered, parties, mixtures, fine)
 
