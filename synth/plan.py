@@ -97,7 +97,7 @@ class Output(Strict):
     """The synthetic table."""
 
     rows: int | None = Field(
-        None, ge=1, le=10**12, description="Rows to draw. Default: the sum of the declared row counts."
+        None, ge=1, le=10**12, description="Rows (people, sequences) to draw. Default: as many as declared."
     )
     formats: list[Literal["csv", "parquet"]] = Field(["csv", "parquet"], min_length=1, description="Files to write.")
     formulas: Literal["are words"] | None = Field(
@@ -245,8 +245,9 @@ class Plan(Strict):
 
     @property
     def rows(self) -> int:
-        """Rows of the synthetic table."""
-        return self.output.rows or self.declared_rows
+        """Records of the synthetic table: rows, people or sequences."""
+        drawn = self.declared_rows // self.table.sequence.length if self.unit == "step" and self.table.sequence else 0
+        return self.output.rows or drawn or self.declared_rows
 
     @property
     def declared_rows(self) -> int:

@@ -57,6 +57,7 @@ NO_HEADER = Problem(  # its "names" are not shown: they are probably the cells o
     "names none of the declared columns",
     "is there a header line? If so, check the file's separator",
 )
+NO_KEY = "is missing from the file", "add it: it says whose rows they are, or when, and never leaves"
 LARGE = 1 << 30  # bytes of rows in memory
 LARGE_TEXT = 1 << 29  # bytes of a CSV file; in memory its rows take about as much, compressed ones several times that
 BYTES_A_CELL = 8
@@ -182,7 +183,8 @@ def _header_report(codec: Codec, reader: Reader) -> DataReport:
     header = reader.header()
     if isinstance(reader, CsvFile) and not set(header) & set(codec.schema.columns):
         return DataReport(reader.place, 0, 0, (NO_HEADER,))
-    return DataReport(reader.place, 0, 0, tuple(codec.problems(pd.DataFrame(columns=header, dtype="str"))))
+    keys = [Problem(name, *NO_KEY) for name in codec.schema.keys if name not in header]
+    return DataReport(reader.place, 0, 0, (*keys, *codec.problems(pd.DataFrame(columns=header, dtype="str"))))
 
 
 def _pieces(reader: Reader, columns: list[str]) -> Iterator[pd.DataFrame]:

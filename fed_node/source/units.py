@@ -66,10 +66,9 @@ def owned_rows(source: Source, schema: Schema) -> OwnedRows:
     rows = Records({name: column.values for name, column in columns.items()})
     placed = ~np.isnan(times.values)  # a row at no time is at no place
     kept = np.flatnonzero(placed)
-    time = times.values[kept] if schema.sequence is not None and schema.sequence.time is not None else None
-    return OwnedRows(
-        rows.take(kept), [str(each) for each in found], places[kept].astype(np.int64), time, fits.values[kept]
-    )
+    when = times.values[kept] if schema.sequence is not None and schema.sequence.time is not None else None
+    names = [str(each) for each in found]
+    return OwnedRows(rows.take(kept), names, places[kept].astype(np.int64), when, fits.values[kept])
 
 
 def _owners(frame: pd.DataFrame, schema: Schema) -> tuple[pd.Series, np.ndarray]:

@@ -26,7 +26,8 @@ from fed_node.settings import PartySettings
 from fed_node.source import DataReport, check_data, read_records, read_table_as_text, source_of
 from fedsynth.documents import write_yaml
 from fedsynth.simulation.local_grid import LocalGrid
-from fedsynth.simulation.partition import Partition, partition
+from fedsynth.simulation.partition import Partition
+from fedsynth.simulation.whole_units import partition_units, units_in
 from synth.encoding.records import Records
 from synth.errors import DataError, InputError
 from synth.messages.archive import write_durably
@@ -87,8 +88,10 @@ def prepare_partition(
         content = content | {"parties": [{"name": f"party-{n}", "rows": 2} for n in range(1, count + 1)]}
     plan = parse_plan(content)
     table = read_table_as_text(file)
-    parts = partition(table, [party.name for party in plan.parties], how, plan.table.target, seed or 0)
-    plan = parse_plan(content | {"parties": [{"name": name, "rows": len(part)} for name, part in parts.items()]})
+    parts = partition_units(table, plan, how, seed or 0)
+    plan = parse_plan(
+        content | {"parties": [{"name": name, "rows": units_in(part, plan.table)} for name, part in parts.items()]}
+    )
     prepare_tables(plan, parts, folders, seed)
     return plan
 

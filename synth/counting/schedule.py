@@ -32,7 +32,7 @@ def candidate_pairs(plan: Plan, columns: list[str], most: int, first_share: floa
     target's first; and where the target's pairs alone are many, no others."""
     target = plan.modelled.target
     aim = columns.index(target) if target in columns else -1
-    pairs = list(combinations(range(len(columns)), 2))
+    pairs: list[Clique] = list(combinations(range(len(columns)), 2))
     if plan.layout is not None and plan.layout.steps > 1:
         pairs = [pair for pair in pairs if are_kin(plan.layout, columns[pair[0]], columns[pair[1]])]
     pairs.sort(key=lambda pair: (aim not in pair, pair[1] - pair[0], pair))

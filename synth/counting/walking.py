@@ -31,10 +31,9 @@ class Walk:
         here = {name: columns[self.layout.at(name, 1)] for name in self.layout.stepped}
         for step in range(NEIGHBOURS, self.layout.said.length + 1):
             if step > NEIGHBOURS:
-                columns |= {
-                    self.layout.at(name, step): self._onwards(name, level, rng) for name, level in here.items()
-                }
-            here = {name: self._arrived(name, level, columns[self.layout.at(name, step)]) for name, level in here.items()}
+                columns |= {self.layout.at(name, step): self._onwards(name, level, rng) for name, level in here.items()}
+            then = {name: columns[self.layout.at(name, step)] for name in here}
+            here = {name: self._arrived(name, level, then[name]) for name, level in here.items()}
         return Records(columns)
 
     def _onwards(self, name: str, level: Values, rng: np.random.Generator) -> Values:
@@ -51,7 +50,8 @@ class Walk:
         if isinstance(column, Categorical | Boolean) or self.layout.encoding(name) == "level":
             return then
         scale = scale_of(column)
-        return np.clip(level + np.nan_to_num(then), scale.lowest, scale.highest)
+        arrived: Floats = np.clip(level + np.nan_to_num(then), scale.lowest, scale.highest).astype(np.float64)
+        return arrived
 
     def _table(self, first: int, second: int) -> Floats:
         """The model's joint distribution of two columns."""
@@ -60,10 +60,12 @@ class Walk:
                 axes = tuple(axis for axis, column in enumerate(clique) if column not in (first, second))
                 table: Floats = belief.sum(axis=axes)
                 return table if clique.index(first) < clique.index(second) else table.T
-        return np.outer(self._margin(first), self._margin(second))
+        independent: Floats = np.outer(self._margin(first), self._margin(second))
+        return independent
 
     def _margin(self, column: int) -> Floats:
         number = next(n for n, clique in enumerate(self.tree.cliques) if column in clique)
         clique = self.tree.cliques[number]
         margin: Floats = self.tree.beliefs[number].sum(axis=tuple(a for a, c in enumerate(clique) if c != column))
-        return margin / margin.sum()
+        shares: Floats = margin / margin.sum()
+        return shares

@@ -48,7 +48,8 @@ def _pairs(owned: OwnedRows) -> Ints:
     order = _in_order(owned, owned.time)
     first, second = order[:-1], order[1:]
     joined = (owned.owner[first] == owned.owner[second]) & owned.fits[first] & owned.fits[second]
-    return np.stack([first, second], axis=1)[joined].reshape(-1, NEIGHBOURS)
+    places: Ints = np.stack([first, second], axis=1)[joined].reshape(-1, NEIGHBOURS)
+    return places
 
 
 def _windows(layout: Layout, owned: OwnedRows, coin: Coin) -> Ints:
@@ -106,8 +107,8 @@ def _side_by_side(layout: Layout, name: str, values: Values, places: Ints) -> di
     if (mean := layout.mean(name)) is not None:
         there = ~np.isnan(levels)
         middle = np.where(there, levels, 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
-        found[mean] = scale.snap(np.where(there.any(axis=1), middle, np.nan))
-        levels = scale.round(levels - found[mean][:, None])
+        means = scale.snap(np.where(there.any(axis=1), middle, np.nan))
+        found[mean], levels = means, scale.round(levels - means[:, None])
     elif how == "increments":
         levels = np.column_stack([levels[:, :1], scale.round(np.diff(levels, axis=1))])
     return found | {layout.at(name, step): levels[:, step - 1] for step in range(1, layout.steps + 1)}

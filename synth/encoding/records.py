@@ -190,7 +190,7 @@ def _located(name: str, column: Released, flaws: Iterable[Flaw]) -> list[Problem
 def _header_problems(schema: Schema, header: list[str]) -> list[Problem]:
     problems = [
         Problem(name, "is missing from the file", "add it, or take it out of the schema")
-        for name in (*schema.released, *schema.keys)
+        for name in schema.released
         if name not in header
     ]
     if problems and len(header) == 1 and len(schema.columns) > 1:

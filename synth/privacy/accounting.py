@@ -59,7 +59,10 @@ def as_units(events: Iterable[Event]) -> Units:
         unit, times = event.units()
         counts[unit] += times
     if len(neighbours := {(event.unit, event.relation) for event in counts if event.guaranteed}) > 1:
-        raise PrivacyError(f"releases about different neighbouring tables do not add up: {sorted(neighbours)}")
+        raise PrivacyError(
+            f"releases about different neighbouring tables do not add up: {sorted(neighbours)}; keep a "
+            "ledger for each, under another dataset's name"
+        )
     return tuple(sorted(counts.items(), key=repr))
 
 
