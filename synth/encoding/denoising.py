@@ -53,7 +53,7 @@ def denoise_groups(
     counts: Floats, group: npt.NDArray[np.int64], widths: Floats, sigma: float, total: float, units: list[Flags]
 ) -> Floats:
     """The same for cells that were also counted in groups (numbered from 0, neighbours together, counts consistent).
-    `widths` says how a group spreads over its cells where the counts do not say; `units` are the cells of round numbers,
+    `widths` says how a group spreads over its cells where the counts do not say; `units` are cells of round numbers,
     which may say something together."""
     if total <= 0:
         even: Floats = widths / widths.sum()
