@@ -32,6 +32,7 @@ class Regime:
     averaging: float = 0.0  # memory of the running average over rounds that rows are drawn from; 0: the last round
     published: Published | None = None  # None: the family has no faithful profile
     server: ServerSettings = FED_AVG
+    last_pace: float = 1.0  # of the learning rate in the last round, of that in the first; it falls evenly
     bins: int | None = None  # most bins that a number is learned in; None, and where published: mixtures
 
     def declared(self, *, faithful: bool) -> Declaration:

@@ -88,6 +88,11 @@ class Schedule:
         beside = set_aside(self.plan, Cells(self.plan.table, self.plan.statistics.bins).queries)
         return calibrate_noise_multiplier(epsilon, delta, regime.sample_rate, regime.rounds * steps, beside)
 
+    def pace(self, number: int) -> float:
+        """Of the learning rate in a round. As published, it does not fall."""
+        gone = number / max(self.regime.rounds - 1, 1)
+        return 1.0 if self.faithful else 1.0 - gone * (1.0 - self.regime.last_pace)
+
     def step_privacy(self, party: str) -> StepPrivacy:
         return StepPrivacy(
             l2_clip_norm=self.regime.l2_clip_norm,

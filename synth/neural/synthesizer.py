@@ -127,7 +127,8 @@ class NeuralSynthesizer(Synthesizer):
         return [self.schedule.cost(number, party) for number in range(self.schedule.regime.rounds)]
 
     def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
-        steps = self.schedule.steps(self.schedule.checked(ask))
+        number = self.schedule.checked(ask)
+        steps = self.schedule.steps(number)
         asked = self.read(ask, party)
         network = self._loaded(asked.features, ask.arrays)
         before = to_arrays(network)
@@ -137,7 +138,7 @@ class NeuralSynthesizer(Synthesizer):
             optimizers = self.model.optimizers(network)
             hold_near(optimizers, self.schedule.regime.server.proximal)
             step = self.model.step(network, LocalRound(self.schedule, asked, rows, party, noise), optimizers)
-            local = train(step, optimizers, steps, local, noise)
+            local = train(step, optimizers, steps, local, noise, self.schedule.pace(number))
         change = {name: asked.share * (after - before[name]) for name, after in to_arrays(network).items()}
         return Answer(change, weight=asked.share), local
 

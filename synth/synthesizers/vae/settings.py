@@ -16,6 +16,8 @@ from synth.neural.server_settings import ServerSettings
 
 PUBLISHED_NOISE_MULTIPLIER = 1.0  # the thesis prints none
 
+LAST_PACE = 0.05  # of the learning rate: it falls evenly from round to round
+
 
 class VaeSettings(FamilySettings):
     """Variational autoencoder (TVAE, FedVAE): rows are drawn from what its decoder thinks of random codes."""
@@ -68,6 +70,7 @@ class VaeSettings(FamilySettings):
             averaging=self.averaging,
             published=published,
             server=self.server,
+            last_pace=LAST_PACE,
             bins=self.bins,
         )
 

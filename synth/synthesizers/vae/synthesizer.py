@@ -69,14 +69,14 @@ class Autoencoder(RowLossModel[Network]):
 
     def begin(self, network: Network, released: Released, stream: Stream) -> None:
         """The decoder begins with the released histograms, whatever the code; the encoder hears all of a row."""
-        last = [part for part in network.decoder if isinstance(part, nn.Linear)][-1]
         if network.spread is not None:
             nn.init.constant_(network.spread.weight, FIRST_SPREAD)
         if self.schedule.faithful:
             return
+        first, last = network.encoder[0], network.decoder[-1]
         with torch.no_grad():
-            for span in network.spans:
-                last.bias[span.slice] = 0.0 if span.kind == "alpha" else released.block_shares[span.start].log()
+            last.bias.copy_(released.biases)
+            first.weight.mul_((released.features.width / len(network.spans)) ** 0.5 / 2)
 
     def optimizers(self, network: Network) -> Mapping[str, Adam]:
         betas = (0.9, 0.999 if self.schedule.faithful else 0.99)
