@@ -131,7 +131,8 @@ class GaussianDiffusion(RowLossModel[Denoiser]):
         time = (stream.uniform(len(rows), 1)[:, 0] * network.steps.count).long().clamp(max=network.steps.count - 1)
         noise, kept = stream.normal(*points.shape), network.steps.kept[time][:, None]
         guess = network(kept.sqrt() * points + (1 - kept).sqrt() * noise, time, classes_of(network, rows))
-        return (noise - guess).square().mean(1)
+        loss: Tensor = (noise - guess).square().mean(1)
+        return loss
 
     def draw(
         self, network: Denoiser, released: Released, count: int, codes: Codes, stream: Stream

@@ -35,7 +35,8 @@ def from_scores(rows: Tensor, score: Tensor, span: Span, mixture: Mixture) -> No
 def _rank(value: Tensor, mixture: Mixture) -> Tensor:
     means, stds = torch.from_numpy(mixture.means), torch.from_numpy(mixture.stds)
     weights = torch.from_numpy(mixture.weights / mixture.weights.sum())
-    return torch.special.ndtr((value[:, None] - means) / stds) @ weights
+    rank: Tensor = torch.special.ndtr((value[:, None] - means) / stds) @ weights
+    return rank
 
 
 def _value(rank: Tensor, mixture: Mixture) -> Tensor:

@@ -28,6 +28,7 @@ from synth.synthesizers.vae.settings import VaeSettings
 
 SPREADS = (0.01, 1.0)  # of a number around its guess, as TVAE's
 FIRST_SPREAD = 0.1
+OUTPUT_SCALE = 0.3  # of fresh weights: it begins near the released histograms
 MOST_LOG_VARIANCE = 8.0
 
 
@@ -74,9 +75,12 @@ class Autoencoder(RowLossModel[Network]):
         if self.schedule.faithful:
             return
         first, last = network.encoder[0], network.decoder[-1]
-        with torch.no_grad():
-            last.bias.copy_(released.biases)
-            first.weight.mul_((released.features.width / len(network.spans)) ** 0.5 / 2)
+        if isinstance(first, nn.Linear) and isinstance(last, nn.Linear):
+            loud = (released.features.width / len(network.spans)) ** 0.5 / 2  # of many inputs few are 1
+            with torch.no_grad():
+                last.bias.copy_(released.biases)
+                last.weight.mul_(OUTPUT_SCALE)
+                first.weight.mul_(loud)
 
     def optimizers(self, network: Network) -> Mapping[str, Adam]:
         betas = (0.9, 0.999 if self.schedule.faithful else 0.99)
