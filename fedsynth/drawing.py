@@ -19,9 +19,9 @@ def draw_rows(model: Model, rows: int, where: Mapping[str, str], seed: int) -> p
 
 def _check_conditions(plan: Plan, conditions: Mapping[str, str]) -> None:
     for column, label in conditions.items():
-        if column not in plan.table.discrete:
-            names = ", ".join(plan.table.discrete)
+        if column not in plan.modelled.discrete:
+            names = ", ".join(plan.modelled.discrete)
             raise InputError(f"--where: '{column}' is no categorical or boolean column; there are: {names}")
-        labels = plan.table.discrete[column].labels
+        labels = plan.modelled.discrete[column].labels
         if label not in labels:
             raise InputError(f"--where: '{label}' is no label of '{column}'; its labels are: {', '.join(labels)}")

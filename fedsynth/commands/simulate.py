@@ -114,7 +114,10 @@ def simulate(
 
 def sample(
     model: Annotated[Path, typer.Argument(help="model.npz of a finished run.")],
-    rows: Annotated[int, typer.Option(min=1, help="How many rows to draw.")] = 1000,
+    rows: Annotated[
+        int, typer.Option("--rows", "--sequences", min=1, help="Rows to draw, or people, sequences.")
+    ] = 1000,
+    length: Annotated[int | None, typer.Option(min=1, help="Steps of every sequence; the plan's if left out.")] = None,
     where: Annotated[
         list[str] | None, typer.Option(help="COLUMN=LABEL: fix a categorical or boolean column. May be repeated.")
     ] = None,
@@ -128,6 +131,9 @@ def sample(
 ) -> None:
     """Draw more rows from a finished MODEL, without asking any party and without further cost in privacy.
 
+    Where the plan is about people or sequences, --sequences says how many of them; a model of neighbouring steps
+    (unit 'step') continues them to any --length.
+
     Exit codes: 0 drawn, 2 the model cannot be read, or a condition names what the schema does not have, 10 withheld by
     the plan's gate.
     """
@@ -140,7 +146,7 @@ def sample(
     if out is None or out.suffix != ".parquet":
         found.require_no_formulas()
     conditions = dict(_pair(text, "--where COLUMN=LABEL") for text in where or [])
-    table = draw_rows(found, rows, conditions, seed)
+    table = draw_rows(found if length is None else found.of_length(length), rows, conditions, seed)
     if out is None:
         typer.echo(table.to_csv(index=False), nl=False)
     elif out.suffix == ".parquet":

@@ -15,8 +15,8 @@ Ints = npt.NDArray[np.int64]
 OWNER, STEP = "sequence", "step"  # what the columns are called where the schema has none
 
 
-def written(schema: Schema, layout: Layout | None, records: Records) -> pd.DataFrame:
-    """The synthetic table: records as they are, or a row for each step of each."""
+def written(schema: Schema, layout: Layout | None, records: Records, most: int | None = None) -> pd.DataFrame:
+    """The synthetic table: records as they are, or a row for each step of each, of the first `most` steps."""
     codec = Codec(schema)
     if layout is None:
         return codec.decode(records)
@@ -27,7 +27,7 @@ def written(schema: Schema, layout: Layout | None, records: Records) -> pd.DataF
         keys |= {layout.said.time or STEP: step}
     declared = [name for name in schema.columns if name in keys or name in table.columns]
     order = [*(name for name in keys if name not in declared), *declared]
-    return table.assign(**keys)[order]
+    return table.assign(**keys)[order].loc[step <= (most or step.max(initial=0))].reset_index(drop=True)
 
 
 def unrolled(layout: Layout, records: Records) -> tuple[Records, Ints, Ints]:
