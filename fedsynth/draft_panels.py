@@ -28,12 +28,15 @@ def panel_of(text: dict[str, pd.Series], columns: dict[str, Any]) -> dict[str, A
         return {}
     columns[owner] = {"kind": "identifier", "description": "Whose row it is; read, and never released."}
     by_owner = pd.DataFrame(text).groupby(text[owner], sort=False)
-    times = [name for name in columns if columns[name]["kind"] in TIMES and _orders(text[name], text[owner])]
+    times = [name for name in columns if _is_time(columns[name], text[name]) and _orders(text[name], text[owner])]
     if not times:
         return {"subject": owner}
     time = min(times, key=lambda name: text[name].nunique())
+    if columns[time]["kind"] == "categorical":  # few whole numbers, which would else be labels
+        whole = text[time].astype("int64")
+        columns[time] = {"kind": "integer", "min": int(whole.min()), "max": int(whole.max())}
     sizes = by_owner.size()
-    length = int(min(max(sizes.quantile(0.95), 2), MOST_LENGTH))
+    length = min(max(int(sizes.quantile(0.95)), 2), MOST_LENGTH)
     changes = by_owner.nunique(dropna=False).max()
     static = [name for name in text if name not in (owner, time) and changes[name] <= 1]
     released = [name for name in text if columns[name]["kind"] != "identifier" and name != time]
@@ -55,6 +58,12 @@ def _repeats(cells: pd.Series) -> bool:
 def _is_key(name: str, column: dict[str, Any]) -> bool:
     return column["kind"] == "identifier" or (
         column["kind"] in ("integer", "categorical") and LIKE_A_KEY.search(name) is not None
+    )
+
+
+def _is_time(column: dict[str, Any], cells: pd.Series) -> bool:
+    return column["kind"] in TIMES or (
+        column["kind"] == "categorical" and bool(cells.str.fullmatch(r"\d{1,9}").fillna(False).all())
     )
 
 

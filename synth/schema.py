@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from synth.printable import quoted, unprintable
-from synth.sequence import SequenceSettings
+from synth.sequence import OWNER, STEP, SequenceSettings
 from synth.strict import Strict as Strict
 from synth.strict import digest_of as digest_of
 from synth.strict import is_absent
@@ -283,6 +283,12 @@ class Schema(Strict):
         """Columns that are read and not released: whose row it is, and when."""
         time = self.sequence.time if self.sequence else None
         return [name for name in (self.owner, time) if name is not None]
+
+    @property
+    def added(self) -> list[str]:
+        """Columns that a synthetic table has beside the declared ones."""
+        said = self.sequence
+        return [OWNER] * (self.owner is None) + [STEP] * (said.time is None) if said else []
 
     def digest(self) -> str:
         return digest_of(self.model_dump(mode="json"))

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from synth.strict import Strict
 
 Encoding = Literal["level", "increments", "deviations"]
+OWNER, STEP = "sequence", "step"  # what a synthetic table calls these columns where the schema does not name them
 MOST_STEPS = 1024  # of one sequence: every step of every column is a column of the model
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,11 +37,11 @@ def main() -> None:
     simulated = mean("simulated, ε = 1", lambda seed: simulated_figures(2000 if said.quick else ENTITIES, 1.0, seed))
     series = {name: Series(name, said.data) for name in ("energy", "stock")}
     controls = {name: mean(f"{name}, controls", each.controls) for name, each in series.items()}
-    made = {
-        (name, epsilon): mean(f"{name}, ε = {epsilon}", lambda seed, n=name, e=epsilon: series[n].figures(e, seed))
-        for name in series
-        for epsilon in ((1,) if said.quick else (1, 8))
-    }
+    made: dict[tuple[str, int], dict[str, float]] = {}
+    for name, each in series.items():
+        for epsilon in (1,) if said.quick else (1, 8):
+            measure = partial(each.figures, float(epsilon))
+            made[name, epsilon] = mean(f"{name}, ε = {epsilon}", measure)
     result = {
         "panel": panel[1],
         "panel_8": panel.get(8),

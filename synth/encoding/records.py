@@ -202,7 +202,7 @@ def _header_problems(schema: Schema, header: list[str]) -> list[Problem]:
             )
         ]
     for name in dict.fromkeys(header):
-        if name not in schema.columns:
+        if name not in (*schema.columns, *schema.added):
             problems.append(Problem(name, "is not in the schema", "remove it, or declare it (as an identifier)"))
         elif header.count(name) > 1:
             problems.append(Problem(name, "occurs more than once", "keep one of them"))

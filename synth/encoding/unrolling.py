@@ -10,9 +10,9 @@ from synth.encoding.records import Codec, Records, Values
 from synth.encoding.scales import Floats, scale_of
 from synth.layout import LENGTH, Layout
 from synth.schema import Boolean, Categorical, Schema
+from synth.sequence import OWNER, STEP
 
 Ints = npt.NDArray[np.int64]
-OWNER, STEP = "sequence", "step"  # what the columns are called where the schema has none
 
 
 def written(schema: Schema, layout: Layout | None, records: Records, most: int | None = None) -> pd.DataFrame:

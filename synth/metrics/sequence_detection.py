@@ -32,7 +32,7 @@ def recurrent_detection(real: FloatArray, synthetic: FloatArray, *, seed: int = 
         logits = head(over_time(rows[batch])[0][:, -1])[:, 0]
         loss = nn.functional.binary_cross_entropy_with_logits(logits, targets[batch])
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     with torch.no_grad():
         told = head(over_time(torch.tensor(held, dtype=torch.float32))[0][:, -1])[:, 0].numpy() > 0

@@ -29,7 +29,8 @@ def mean_change(sequences: FloatArray) -> FloatArray:
 def change_ratio(real: FloatArray, synthetic: FloatArray) -> FloatArray:
     """Per attribute: 1 is best; above, the synthetic one jitters. An attribute that never changes counts as 1."""
     ours, theirs = mean_change(real), mean_change(synthetic)
-    return np.divide(theirs, ours, out=np.where(theirs > 0, np.inf, 1.0), where=ours > 0)
+    ratio: FloatArray = np.divide(theirs, ours, out=np.where(theirs > 0, np.inf, 1.0), where=ours > 0)
+    return ratio
 
 
 def transition_distance(real: FloatArray, synthetic: FloatArray) -> float:
@@ -53,4 +54,5 @@ def _correlation(first: FloatArray, second: FloatArray) -> FloatArray:
     """Column by column; a constant one is correlated with nothing."""
     first, second = first - first.mean(axis=0), second - second.mean(axis=0)
     scale = np.sqrt((first**2).sum(axis=0) * (second**2).sum(axis=0))
-    return np.divide((first * second).sum(axis=0), scale, out=np.zeros_like(scale), where=scale > 0)
+    found: FloatArray = np.divide((first * second).sum(axis=0), scale, out=np.zeros_like(scale), where=scale > 0)
+    return found
