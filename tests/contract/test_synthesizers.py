@@ -38,6 +38,7 @@ SMALLEST: dict[str, dict[str, Any]] = {
         "discriminator": {"width": 8, "fake_batch": 20},
     },
     "marginals": {"name": "marginals"},
+    "vae": {"name": "vae", "rounds": 2, "steps_per_round": 2, "width": 8, "code_width": 3},
 }
 PRIVACIES: dict[str, dict[str, Any]] = {"private": {}, "none": {"privacy": "none"}}
 
