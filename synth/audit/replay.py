@@ -225,7 +225,7 @@ def _gaussian(event: Gaussian | SampledGaussian, pair: Pair) -> tuple[list[str],
         wrong.append(f"{event.kind}: rows joined with probability {after.sample_rate:g}, {rate:g} was charged")
     if distance > bound * (1 + ROUNDING):
         wrong.append(f"{event.kind}: one row moved the sum by {distance:g}; the clip norm is {bound:g}")
-    shares = event.parties if isinstance(event, SharedGaussian) else 1  # that add up to what is charged
+    shares = event.shared_by()  # that add up to what is charged
     for each in (before, after):
         if not np.sqrt(each.variance * shares) >= wanted * (1 - ROUNDING):
             made = np.sqrt(each.variance * shares)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from synth.family import Declaration, Sampling, StatisticsNeed
 from synth.neural.server_settings import FED_AVG, ServerSettings
 
 Weighting = Literal["rows", "similarity"]
+Exchange = Literal["weights", "gradients"]
+WARM_UP, LAST_PACE = 20, 0.05  # steps until the full learning rate, and what is left of it at the end
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,30 @@ class Regime:
     published: Published | None = None  # None: the family has no faithful profile
     server: ServerSettings = FED_AVG
     bins: int | None = None  # most bins that a number is learned in; None, and where published: mixtures
+    exchange: Exchange = "weights"  # changes after local steps, each with its party's own noise; or sums for one step
+    falling: bool = False  # whether the learning rate warms up and then falls to almost nothing
+
+    def carried_out(self, *, faithful: bool) -> Regime:
+        """Where sums of gradients are exchanged, a round is one step. What was published exchanges weights."""
+        if faithful or self.exchange == "weights":
+            return replace(self, exchange="weights")
+        steps = self.steps_per_round
+        return replace(self, rounds=self.rounds * steps, steps_per_round=1, averaging=self.averaging ** (1 / steps))
+
+    def pace(self, number: int) -> float:
+        """The part of the learning rate that round `number` learns at."""
+        if not self.falling:
+            return 1.0
+        taken, steps = number * self.steps_per_round, self.rounds * self.steps_per_round
+        return min((taken + 1) / WARM_UP, 1.0) * (1 - (1 - LAST_PACE) * taken / steps)
 
     def declared(self, *, faithful: bool) -> Declaration:
         """Fed-TGAN's weights compare the parties' histograms, so these are gathered."""
         compared: StatisticsNeed = "gathered histograms" if self.weighting == "similarity" else "histogram"
-        published = self.published if faithful else None
+        published, regime = self.published if faithful else None, self.carried_out(faithful=faithful)
         return Declaration(
-            asks=self.rounds,
-            answers="updates",
+            asks=regime.rounds,
+            answers="updates" if regime.exchange == "weights" else "gradients",
             sampling=Sampling(self.sample_rate, as_published=published is not None),
             statistics=published.statistics if published else compared,
         )

@@ -49,6 +49,10 @@ class Event(ABC):
         """The probability with which a row takes part at all."""
         return 1.0
 
+    def shared_by(self) -> int:
+        """How many parties make the noise of a step between them."""
+        return 1
+
     @abstractmethod
     def loss(self, interval: float) -> PrivacyLossDistribution:
         """The privacy loss of one unit, on a grid of that spacing, rounded up."""

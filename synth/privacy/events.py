@@ -146,6 +146,9 @@ class SharedGaussian(SampledGaussian):
     def brief(self) -> str:
         return f"{super().brief()} by {self.parties}"
 
+    def shared_by(self) -> int:
+        return self.parties
+
     def sampler_error(self) -> float:
         from synth.privacy.shared_gaussian import GAP
 
