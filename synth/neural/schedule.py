@@ -102,7 +102,9 @@ class Schedule:
             found = self.published.noise_multiplier
             return found or calibrate_noise_multiplier(epsilon, delta, regime.sample_rate, steps)
         beside = set_aside(self.plan, Cells(self.plan.table, self.plan.statistics.bins).queries)
-        return calibrate_noise_multiplier(epsilon, delta, regime.sample_rate, regime.rounds * steps, beside, self.shares)
+        return calibrate_noise_multiplier(
+            epsilon, delta, regime.sample_rate, regime.rounds * steps, beside, self.shares
+        )
 
     def step_privacy(self, party: str) -> StepPrivacy:
         return StepPrivacy(

@@ -9,8 +9,8 @@ What makes it private is in one place, `PrivateGradient.noisy_sum`. The clipped 
 norms, integer noise is added that is exactly a rounded Gaussian, and the divisor is public. For an integer S and a
 Gaussian N, round(S + N) = S + round(N): what leaves is the Gaussian mechanism on the lattice sum, rounded afterwards,
 so its event holds to the last bit. Where parties share the noise, each adds a rounded Gaussian of its share and only
-the sum of all is opened (see `shared_gaussian`). `lattice_sensitivity` bounds what one row does to that sum, rounding and
-floating-point error included. An empty batch adds nothing; the noise is still there.
+the sum of all is opened (see `shared_gaussian`). `lattice_sensitivity` bounds what one row does to that sum, rounding
+and floating-point error included. An empty batch adds nothing; the noise is still there.
 """
 
 import math

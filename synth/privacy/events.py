@@ -5,8 +5,8 @@ can be computed from an ask alone, stored in the ledger for years, printed in a 
 by an auditor with another accountant. The meaning of a field therefore never changes; a mechanism that
 differs in any way gets a new kind.
 
-An event describes itself (`event`); its loss is computed by `losses`, loaded only then: reading a ledger or a plan needs
-no numerical code. So a new mechanism is one class here and its loss there.
+An event describes itself (`event`); its loss is computed by `losses`, loaded only then: reading a ledger or a plan
+needs no numerical code. So a new mechanism is one class here and its loss there.
 """
 
 from __future__ import annotations

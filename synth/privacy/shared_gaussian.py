@@ -19,10 +19,10 @@ would be the right-hand side, as S is an integer. They nearly are. Given G = g, 
 Σ_{k ∈ ℤ^{h-1}} e^{-2π² kᵀCk} e^{2πi k·(f - g/h)}; the term of k = 0 is 1, the density of U. The least eigenvalue of C
 is s²/h, so all other terms together are at most Σ_{k≠0} e^{-2π² (s²/h) |k|²} = τ in absolute value, for every g. ∎
 
-At s² = 64 h the bound is below 10⁻⁵⁴⁰; shares here are thousands of lattice steps and more. `GAP` is what is charged for
-all coordinates of a step together, in total variation. Compare the bound for sums of discrete Gaussians (Kairouz, Liu
-and Steinke, ICML 2021), which decays alike; Skellam noise (Agarwal, Kairouz and Liu, NeurIPS 2021) adds up exactly, but
-its Rényi bound has ℓ1 terms and no privacy loss distribution in many dimensions. See decision 0014.
+At s² = 64 h the bound is below 10⁻⁵⁴⁰; shares here are thousands of lattice steps and more. `GAP` is what is charged
+for all coordinates of a step together, in total variation. Compare the bound for sums of discrete Gaussians (Kairouz,
+Liu and Steinke, ICML 2021), which decays alike; Skellam noise (Agarwal, Kairouz and Liu, NeurIPS 2021) adds up exactly,
+but its Rényi bound has ℓ1 terms and no privacy loss distribution in many dimensions. See decision 0014.
 """
 
 from __future__ import annotations

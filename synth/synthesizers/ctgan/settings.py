@@ -62,8 +62,8 @@ class CtganSettings(FamilySettings):
     exchange: Literal["weights", "gradients"] = Field(
         "weights",
         exclude_if=lambda said: said == "weights",  # plans from before keep their digests
-        description="'weights': a round is several steps at every party, each with all of its noise. 'gradients': every "
-        "step is a round and the parties sum their gradients, so that privacy.noise 'shared' holds for them too.",
+        description="'weights': a round is several steps at every party, each with all of its noise. 'gradients': "
+        "every step is a round and the parties sum their gradients, so that privacy.noise 'shared' holds for them too.",
     )
     weighting: Literal["rows", "similarity"] = Field(
         "rows", description="Share of a party in the average: its declared rows, or Fed-TGAN's similarity."
