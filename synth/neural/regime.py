@@ -10,7 +10,6 @@ from synth.neural.server_settings import FED_AVG, ServerSettings
 
 Weighting = Literal["rows", "similarity"]
 Exchange = Literal["weights", "gradients"]
-WARM_UP, LAST_PACE = 20, 0.05  # steps until the full learning rate, and what is left of it at the end
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,9 @@ class Regime:
     averaging: float = 0.0  # memory of the running average over rounds that rows are drawn from; 0: the last round
     published: Published | None = None  # None: the family has no faithful profile
     server: ServerSettings = FED_AVG
+    last_pace: float = 1.0  # of the learning rate in the last round, of that in the first; it falls evenly
     bins: int | None = None  # most bins that a number is learned in; None, and where published: mixtures
     exchange: Exchange = "weights"  # changes after local steps, each with its party's own noise; or sums for one step
-    falling: bool = False  # whether the learning rate warms up and then falls to almost nothing
 
     def carried_out(self, *, faithful: bool) -> Regime:
         """Where sums of gradients are exchanged, a round is one step. What was published exchanges weights."""
@@ -44,13 +43,6 @@ class Regime:
             return replace(self, exchange="weights")
         steps = self.steps_per_round
         return replace(self, rounds=self.rounds * steps, steps_per_round=1, averaging=self.averaging ** (1 / steps))
-
-    def pace(self, number: int) -> float:
-        """The part of the learning rate that round `number` learns at."""
-        if not self.falling:
-            return 1.0
-        taken, steps = number * self.steps_per_round, self.rounds * self.steps_per_round
-        return min((taken + 1) / WARM_UP, 1.0) * (1 - (1 - LAST_PACE) * taken / steps)
 
     def declared(self, *, faithful: bool) -> Declaration:
         """Fed-TGAN's weights compare the parties' histograms, so these are gathered."""

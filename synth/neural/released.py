@@ -69,6 +69,13 @@ class Released:
         spans = self.features.spans
         return {span.start: torch.from_numpy(np.maximum(self.shares(span), RAREST)).float() for span in spans}
 
+    @property
+    def biases(self) -> Tensor:
+        """[row width]: raw outputs whose softmax is the released frequencies, and 0 for each α."""
+        spans = self.features.spans
+        logs = [torch.zeros(1) if s.kind == "alpha" else self.block_shares[s.start].log() for s in spans]
+        return torch.cat(logs)
+
     def shares(self, span: Span) -> Floats:
         """Released frequencies of a block's entries; a missing number is the last."""
         released = self.probabilities[span.column]

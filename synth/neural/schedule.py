@@ -106,6 +106,11 @@ class Schedule:
             epsilon, delta, regime.sample_rate, regime.rounds * steps, beside, self.shares
         )
 
+    def pace(self, number: int) -> float:
+        """Of the learning rate in a round. As published, it does not fall."""
+        gone = number / max(self.regime.rounds - 1, 1)
+        return 1.0 if self.faithful else 1.0 - gone * (1.0 - self.regime.last_pace)
+
     def step_privacy(self, party: str) -> StepPrivacy:
         return StepPrivacy(
             l2_clip_norm=self.regime.l2_clip_norm,

@@ -10,7 +10,6 @@ sample  make, choose, fit to the histograms                                     
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +17,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.optim import Adam
 
 from synth.encoding.features import Features
 from synth.encoding.records import Records
@@ -101,11 +99,12 @@ class NeuralSynthesizer(Synthesizer):
         """The rest of the step whose gradient was summed; its luck depends on no row."""
         released, noise = self.released, seeded_source(self.seed, "server", self.absorbed)
         network = self._loaded(released.features, self.weights)
-        optimizers = self._optimizers(network, self.absorbed)
+        optimizers = self.model.optimizers(network)
         asked = Question(released.features, released.frequencies, 1.0)
         nobody = torch.zeros(0, released.features.width)
         half = ServerStep(self.schedule, asked, nobody, "", noise, opened)
-        self.server = train(self.model.step(network, half, optimizers), optimizers, 1, self.server, noise)
+        step, pace = self.model.step(network, half, optimizers), self.schedule.pace(self.absorbed)
+        self.server = train(step, optimizers, 1, self.server, noise, pace)
         self.weights = to_arrays(network)
 
     def sample(self, rows: int, seed: int, where: dict[str, str] | None = None) -> Records:
@@ -158,7 +157,7 @@ class NeuralSynthesizer(Synthesizer):
         steps = self.schedule.steps(number)
         asked = self.read(ask, party)
         network = self._loaded(asked.features, ask.arrays)
-        before, optimizers = to_arrays(network), self._optimizers(network, number)
+        before, optimizers = to_arrays(network), self.model.optimizers(network)
         if steps:
             local = local if ENCODING_SEED in local else local | {ENCODING_SEED: noise.child("modes").uint64(4)}
             rows = self._encode(party, data.at_hand(), asked.features, local[ENCODING_SEED])
@@ -168,7 +167,7 @@ class NeuralSynthesizer(Synthesizer):
                 return Answer({GRADIENT: summand}, weight=asked.share), local
             hold_near(optimizers, self.schedule.regime.server.proximal)
             step = self.model.step(network, LocalRound(self.schedule, asked, rows, party, noise), optimizers)
-            local = train(step, optimizers, steps, local, noise)
+            local = train(step, optimizers, steps, local, noise, self.schedule.pace(number))
         change = {name: asked.share * (after - before[name]) for name, after in to_arrays(network).items()}
         return Answer(change, weight=asked.share), local
 
@@ -187,14 +186,6 @@ class NeuralSynthesizer(Synthesizer):
         return found.rows
 
     # ── both ──
-
-    def _optimizers(self, network: nn.Module, number: int) -> Mapping[str, Adam]:
-        """At the pace of this round."""
-        optimizers: Mapping[str, Adam] = self.model.optimizers(network)
-        for adam in optimizers.values():
-            for group in adam.param_groups:
-                group["lr"] *= self.schedule.regime.pace(number)
-        return optimizers
 
     def _forms(self, features: Features) -> dict[str, Form]:
         """Of every weight. On torch's meta device, which has shapes and no values: nothing is drawn."""

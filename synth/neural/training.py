@@ -84,10 +84,13 @@ def hold_near(optimizers: Mapping[str, Adam], proximal: float) -> None:
         adam.register_step_pre_hook(pull)
 
 
-def train(step: Step, optimizers: Mapping[str, Adam], steps: int, local: Arrays, noise: NoiseSource) -> Arrays:
-    """Take the steps; the party's new local arrays."""
+def train(
+    step: Step, optimizers: Mapping[str, Adam], steps: int, local: Arrays, noise: NoiseSource, pace: float = 1.0
+) -> Arrays:
+    """Take the steps, at a `pace` of each optimizer's learning rate; the party's new local arrays."""
     for name, adam in optimizers.items():
         load_moments(adam, name, local)
+        adam.param_groups[0]["lr"] *= pace
     for number in range(1, steps + 1):
         step(StepStreams.of(noise, number))
     stored = local

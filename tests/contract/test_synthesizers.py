@@ -38,6 +38,7 @@ SMALLEST: dict[str, dict[str, Any]] = {
         "generator": {"width": 16, "warm_start_steps": 5},
         "discriminator": {"width": 8, "fake_batch": 20},
     },
+    "findiff": {"name": "findiff", "rounds": 2, "steps_per_round": 2, "width": 8, "draws": 2},
     "marginals": {"name": "marginals"},
     "vae": {"name": "vae", "rounds": 2, "steps_per_round": 2, "width": 8, "code_width": 3},
 }

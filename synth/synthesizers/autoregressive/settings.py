@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from synth.family import Declaration, FamilySettings
+from synth.neural.family_settings import LAST_PACE
 from synth.neural.regime import Regime
 
 
@@ -36,7 +37,7 @@ class AutoregressiveSettings(FamilySettings):
             averaging=self.averaging,
             bins=self.bins,
             exchange="gradients",
-            falling=True,
+            last_pace=LAST_PACE,
         )
 
     def declared(self, *, private: bool, faithful: bool) -> Declaration:

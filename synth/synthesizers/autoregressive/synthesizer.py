@@ -11,6 +11,7 @@ order of the columns is a function of the schema and of the released bins: see `
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -46,8 +47,12 @@ class Network(nn.Module):
         self.hidden = nn.ModuleList([nn.Linear(before, width) for before in befores[1:]])
         self.heads = nn.ModuleList([nn.Linear(width, span.width) for span in self.spans[1:]])
 
+    def layers(self, place: int) -> tuple[nn.Linear, nn.Linear]:
+        return cast(nn.Linear, self.hidden[place - 1]), cast(nn.Linear, self.heads[place - 1])
+
     def guess(self, place: int, prefix: Tensor) -> Tensor:  # [n, widths before] -> [n, width of the column], raw
-        raw: Tensor = self.heads[place - 1](torch.relu(self.hidden[place - 1](prefix)))
+        hidden, head = self.layers(place)
+        raw: Tensor = head(torch.relu(hidden(prefix)))
         return raw
 
     def arranged(self, rows: Tensor) -> Tensor:
@@ -67,10 +72,10 @@ class Autoregression(RowLossModel[Network]):
     def begin(self, network: Network, released: Released, stream: Stream) -> None:
         """A prefix has one 1 a column, however wide it is, so hidden layers start as if it were that narrow."""
         with torch.no_grad():
-            layers = zip(network.spans[1:], network.hidden, network.heads, strict=True)
-            for place, (span, hidden, head) in enumerate(layers, start=1):
-                hidden.weight *= (hidden.weight.shape[1] / place) ** 0.5
-                head.weight *= HEAD_SCALE
+            for place, span in enumerate(network.spans[1:], start=1):
+                hidden, head = network.layers(place)
+                hidden.weight.mul_((hidden.in_features / place) ** 0.5)
+                head.weight.mul_(HEAD_SCALE)
                 head.bias.copy_(released.block_shares[span.start].log())
 
     def losses(self, network: Network, rows: Tensor, stream: Stream) -> Tensor:

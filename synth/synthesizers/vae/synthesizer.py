@@ -28,6 +28,7 @@ from synth.synthesizers.vae.settings import VaeSettings
 
 SPREADS = (0.01, 1.0)  # of a number around its guess, as TVAE's
 FIRST_SPREAD = 0.1
+OUTPUT_SCALE = 0.3  # of fresh weights: it begins near the released histograms
 MOST_LOG_VARIANCE = 8.0
 
 
@@ -69,14 +70,17 @@ class Autoencoder(RowLossModel[Network]):
 
     def begin(self, network: Network, released: Released, stream: Stream) -> None:
         """The decoder begins with the released histograms, whatever the code; the encoder hears all of a row."""
-        last = [part for part in network.decoder if isinstance(part, nn.Linear)][-1]
         if network.spread is not None:
             nn.init.constant_(network.spread.weight, FIRST_SPREAD)
         if self.schedule.faithful:
             return
-        with torch.no_grad():
-            for span in network.spans:
-                last.bias[span.slice] = 0.0 if span.kind == "alpha" else released.block_shares[span.start].log()
+        first, last = network.encoder[0], network.decoder[-1]
+        if isinstance(first, nn.Linear) and isinstance(last, nn.Linear):
+            loud = (released.features.width / len(network.spans)) ** 0.5 / 2  # of many inputs few are 1
+            with torch.no_grad():
+                last.bias.copy_(released.biases)
+                last.weight.mul_(OUTPUT_SCALE)
+                first.weight.mul_(loud)
 
     def optimizers(self, network: Network) -> Mapping[str, Adam]:
         betas = (0.9, 0.999 if self.schedule.faithful else 0.99)
