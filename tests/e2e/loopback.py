@@ -124,6 +124,7 @@ class Deployment:
             FEDSYNTH_CONTROL=f"localhost:{self.port}",
             FEDSYNTH_CONTROL_FILES=str(self.certificates),
             FEDSYNTH_ANSWER_TIMEOUT_SECONDS="300",
+            FEDSYNTH_APP=str(ROOT / "app"),
         )
 
     def home(self, name: str) -> Path:
@@ -176,7 +177,7 @@ class Deployment:
         self.processes[name].wait()
 
     def submit(self) -> dict[str, Any]:
-        return self.control.submit(self.plan.model_dump(mode="json", by_alias=True), ROOT / "app")
+        return self.control.submit(self.plan.model_dump(mode="json", by_alias=True), label=ROOT / "app")
 
     def progress(self) -> dict[str, Any]:
         path = self.state / "runs" / self.plan.digest() / "progress.json"
