@@ -35,6 +35,7 @@ def log_as_json() -> None:
     """From now on, in this process."""
     handler = _Worded(sys.stderr)
     handler.setFormatter(JsonLine())
+    handler.setLevel(logging.INFO)
     for name in THEIRS:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False

@@ -2,8 +2,8 @@
 
 It looks at the volume, not at Flower: a run that calls itself active while nobody holds its folder has lost its
 process, whatever killed that. With `run.resume: automatic` it is queued again and submitted on loopback; with `manual`
-it is marked interrupted and waits for `fedsynth resume`. Resuming spends nothing twice, so it may be done at any time. A
-run that is interrupted again and again without getting on is left to a person after the plan's patience.
+it is marked interrupted and waits for `fedsynth resume`. Resuming spends nothing twice, so it may be done at any time.
+A run that is interrupted again and again without getting on is left to a person after the plan's patience.
 """
 
 from __future__ import annotations

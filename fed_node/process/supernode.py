@@ -3,9 +3,9 @@ for messages and their arrays often while a run is going on, and it sends every 
 
 A SuperNode that is killed and starts again is refused until its heartbeat of old lapses, about a minute, and exits;
 Kubernetes would then wait longer and longer between restarts. So this process starts itself again, for as long as it
-takes; the same when Flower gives a connection up. Between messages Flower sleeps three seconds, fixed in its code; after
-each message that is shortened. And when the aggregator dies while a message is confirmed, its reply is left over: Flower
-sends it in place of the next one, which then waits for a message that never comes.
+takes; the same when Flower gives a connection up. Between messages Flower sleeps three seconds, fixed in its code;
+after each message that is shortened. And when the aggregator dies while a message is confirmed, its reply is left over:
+Flower sends it in place of the next one, which then waits for a message that never comes.
 """
 
 from __future__ import annotations
