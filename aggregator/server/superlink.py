@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
 
-import uvicorn.config
 from flwr.superlink.cli.flower_superlink import flower_superlink
 
 from synth.json_logs import log_as_json
@@ -12,9 +12,9 @@ from synth.json_logs import log_as_json
 
 def main() -> None:
     log_as_json()
-    for name in ("uvicorn", "uvicorn.access"):  # uvicorn configures logging anew when it starts
-        uvicorn.config.LOGGING_CONFIG["loggers"].pop(name, None)
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)  # the edge's log has the requests
+    unchanged = {"version": 1, "disable_existing_loggers": False, "incremental": True}
+    vars(sys.modules[flower_superlink.__module__])["get_uvicorn_log_config"] = lambda _: unchanged
     flower_superlink()
 
 

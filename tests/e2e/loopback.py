@@ -94,7 +94,9 @@ class Deployment:
         self._start(
             "superlink",
             [
-                str(BIN / "flower-superlink"),
+                sys.executable,
+                "-m",
+                "aggregator.server.superlink",
                 "--host=127.0.0.1",
                 f"--port={self.port}",
                 f"--ssl-certfile={files / 'tls.crt'}",
