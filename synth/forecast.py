@@ -70,7 +70,8 @@ def forecast(plan: Plan) -> Forecast | None:
     """None without privacy: then nothing is noise."""
     if plan.privacy == "none":
         return None
-    first, training, *_ = inquiries(plan).values()
+    asking = inquiries(plan)
+    first, training = asking["statistics"], asking["training"]
     party = plan.parties[0].name  # every party's events are the same
     sigma, rows = _sigma(plan, first.whole_cost(party)), plan.declared_rows
     columns = {column: _noise(cells, sigma, rows) for column, cells in _cells(plan).items()}

@@ -30,7 +30,7 @@ from synth.errors import PrivacyError
 from synth.plan import Plan
 from synth.privacy.claims import RELATION, Claim
 from synth.privacy.events import from_dict
-from synth.privacy.shares import summed_variances
+from synth.privacy.shares import opened_variances
 from synth.privacy.workable import DELTAS, unworkable
 from synth.programme import costs
 
@@ -211,7 +211,7 @@ def _otherwise(certificate: Certificate, statements: list[Statement], plan: Plan
             return f"more or less is counted for the lost party '{each.party}' than the plan can cost it"
     for span in spans:
         for number in range(span.first, span.last + 1):
-            expected = sorted(set(summed_variances(plan, planned[number], len(span.parties))))
+            expected = sorted(set(opened_variances(plan, planned[number], len(span.parties), span.phase)))
             if len(expected) != len(span.count_variance) or not all(map(_close, expected, span.count_variance)):
                 return f"the sum of ask {number} holds other noise than the plan says for so many parties"
     return None

@@ -48,8 +48,10 @@ def tolerates_loss(plan: Plan) -> bool:
     return plan.minimum_parties < len(plan.parties)
 
 
-def count_limit(plan: Plan) -> int:
-    """The largest count one party may send, noise included."""
+def count_limit(plan: Plan) -> int | None:
+    """The largest count one party may send, noise included; None where it sends shares, which have any size."""
+    if plan.partition == "columns":
+        return None
     return _COUNT_SLACK * max(party.rows for party in plan.parties) + _COUNT_NOISE
 
 
