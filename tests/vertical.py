@@ -1,4 +1,4 @@
-"""The small table cut by columns: a hospital, an insurer and a registry that hold different columns of the same people."""
+"""The small table cut by columns: a hospital, an insurer and a registry hold different columns of the same people."""
 
 from __future__ import annotations
 

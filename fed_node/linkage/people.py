@@ -21,6 +21,8 @@ from fed_node.source.growing import Growing
 from synth.encoding.contingency import Ints
 from synth.encoding.records import FIRST_ROW, SHOWN_ROWS, Codec, Problem, Records
 from synth.linkage.linked import Tokens
+from synth.linkage.own import own_table
+from synth.plan import Plan
 from synth.schema import Schema
 
 log = logging.getLogger("fed_node")
@@ -99,10 +101,15 @@ def check_people(source: Source, schema: Schema, key: str) -> DataReport:
     empty = Problem(key, "is empty", "give every row its person's key", outcome="is left out with its row")
     double = Problem(key, "is another row's key too", "keep one row a person")
     found = {empty: without, double: again}
-    more = tuple(
-        replace(each, cells=len(rows), rows=tuple(rows[:SHOWN_ROWS])) for each, rows in found.items() if rows
-    )
+    more = tuple(replace(each, cells=len(rows), rows=tuple(rows[:SHOWN_ROWS])) for each, rows in found.items() if rows)
     return DataReport(report.place, report.rows, report.left_out + len(without), (*report.problems, *more))
+
+
+def check_source(plan: Plan, party: str, source: Source) -> DataReport:
+    """How a party's rows fit: the whole schema, or its own columns and the key."""
+    if plan.linkage is None:
+        return check_data(source, plan.table)
+    return check_people(source, own_table(plan, party), plan.linkage.key)
 
 
 def _with_an_empty_one(source: Source, schema: Schema, key: str) -> Iterator[pd.DataFrame]:

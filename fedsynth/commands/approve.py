@@ -135,7 +135,7 @@ def _show_screen(plan: Plan, home: Path) -> None:
     else:
         check_policy(policy, plan, settings.name)
     show_budget(console, home, plan, events)
-    show_data(console, home, plan.table)
+    show_data(console, home, plan)
 
 
 def _ask(plan: Plan) -> None:

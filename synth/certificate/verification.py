@@ -23,6 +23,8 @@ from synth.certificate.certificate import (
     sampling_in_words,
 )
 from synth.certificate.evidence import Evidence, Finding
+from synth.certificate.linkage import RELATION as BY_COLUMNS
+from synth.certificate.linkage import linkage_record
 from synth.certificate.participation import Absent
 from synth.certificate.signatures import aggregator_finding, issued_finding, statement_finding
 from synth.certificate.stated import TOLERANCE
@@ -118,7 +120,7 @@ def _seeds(certificate: Certificate, statements: list[Statement]) -> Finding:
 
 def _epsilon(certificate: Certificate, statements: list[Statement]) -> Finding:
     what, claim = "ε recomputed", certificate.claim
-    if claim.relation != RELATION:
+    if claim.relation != (RELATION if certificate.linkage is None else BY_COLUMNS):
         return Finding(what, False, "the claim is about another neighbouring relation than the events")
     if not any(statement.events for statement in statements):
         return Finding(what, False, "there are no events to compose")
@@ -182,6 +184,8 @@ def _plan(certificate: Certificate, statements: list[Statement], evidence: Evide
         return Finding(what, False, "does not name every party that made a statement")
     if wrong := _otherwise(certificate, statements, plan):
         return Finding(what, False, wrong)
+    if not _same_linkage(certificate, plan):
+        return Finding(what, False, "the certificate describes columns, dealers or ε towards a party otherwise")
     noise = noise_in_words(plan)
     said = {noise, noise + UPDATES} if plan.shares_noise else {noise}  # version 0.1.0 spoke of updates in every plan
     words = (certificate.sampling, certificate.profile, certificate.claim.delta)
@@ -196,6 +200,16 @@ def _plan(certificate: Certificate, statements: list[Statement], evidence: Evide
             return Finding(what, False, f"more was spent than the plan's ε = {plan.privacy.epsilon:g}")
         return Finding(what, True, f"is the certified one; ε stayed within {plan.privacy.epsilon:g}")
     return Finding(what, True, "is the certified one; it promises no ε")
+
+
+def _same_linkage(certificate: Certificate, plan: Plan) -> bool:
+    said, known = certificate.linkage, linkage_record(plan)
+    if said is None or known is None:
+        return said is known
+    words = {"substitution_epsilon"}
+    return said.model_dump(exclude=words) == known.model_dump(exclude=words) and _close(
+        said.substitution_epsilon, known.substitution_epsilon
+    )
 
 
 def _otherwise(certificate: Certificate, statements: list[Statement], plan: Plan) -> str | None:

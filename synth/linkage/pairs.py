@@ -11,10 +11,12 @@ from itertools import combinations
 from typing import Protocol
 
 from synth.encoding.bins import Bins
+from synth.encoding.contingency import Clique
 from synth.errors import ProtocolError
 from synth.interface import Ask, Inquiry
 from synth.linkage.settings import AGGREGATOR
 from synth.plan import Plan
+from synth.privacy.events import CountNoise
 
 Pair = tuple[str, str]  # by name, the first one first
 
@@ -23,6 +25,10 @@ class CountsPairs(Protocol):
     """What a family by columns says of its tables."""
 
     names: list[str]
+    pairs: list[Clique]
+
+    @property
+    def noise(self) -> list[CountNoise] | None: ...
 
     def counted_bins(self, ask: Ask) -> Bins: ...
 

@@ -1,4 +1,4 @@
-"""Parties by columns with real homes, ledgers and keys, in one process; and an aggregator whose messages can be bent."""
+"""Parties by columns with real homes, ledgers and keys, in one process, under an aggregator whose messages bend."""
 
 from __future__ import annotations
 
