@@ -116,6 +116,12 @@ def inquiries(plan: Plan) -> dict[str, Inquiry]:
     return {stage.phase: built[stage.phase](plan) for stage in programme(plan).stages}
 
 
+def fitted_on(plan: Plan) -> tuple[Inquiry, Inquiry]:
+    """What every synthesizer is made from: the statistics and its own training."""
+    asking = inquiries(plan)
+    return asking["statistics"], asking["training"]
+
+
 def costs(plan: Plan, party: str) -> list[list[Event]]:
     """What each ask of the programme costs the party, in order."""
     return [events for inquiry in inquiries(plan).values() for events in inquiry.planned_costs(party)]

@@ -12,7 +12,7 @@ from synth.linkage.settings import AGGREGATOR
 from synth.plan import Plan
 from synth.privacy.claims import RELATION as BY_ROWS
 from synth.privacy.substitution import Touched, substitution_epsilon
-from synth.programme import inquiries
+from synth.programme import fitted_on
 from synth.schema import Strict
 from synth.statistics.histograms import StatisticsInquiry
 
@@ -78,8 +78,9 @@ def _substitution(plan: Plan) -> float:
 def _touched(plan: Plan, knower: str) -> list[Touched]:
     """Of every release, the tables with a column that the knower does not hold. Which pairs a later round counts is
     decided by what was released, so all of those are taken to be such."""
-    asking, held = inquiries(plan), set(plan.columns_of(knower))
-    statistics, training = cast(StatisticsInquiry, asking["statistics"]), cast(CountsPairs, asking["training"])
+    counted_first, trained = fitted_on(plan)
+    statistics, training = cast(StatisticsInquiry, counted_first), cast(CountsPairs, trained)
+    held = set(plan.columns_of(knower))
     if statistics.event is None or training.noise is None:
         return []
     grid, (first, *later) = statistics.grid, training.noise
