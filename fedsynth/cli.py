@@ -38,6 +38,7 @@ MODULES = {  # command → where it is; a module of several commands under one n
     "audit-log": "audit_log",
     "verify": "verify",
     "audit": "audit",
+    "sandbox": "sandbox",
     "simulate": "simulate",
     "sample": "simulate",
     "evaluate": "evaluate",

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
-import tarfile
 import time
-from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -18,16 +13,14 @@ from fedsynth.cluster.api import Cluster, told
 from fedsynth.cluster.errors import ClusterError, NotInstalled, Stuck
 from fedsynth.cluster.pods import is_ready, trouble
 from fedsynth.cluster.user import kubernetes_user
+from fedsynth.operated import Operated
 from synth.audit_log import WHO
 from synth.plan import Plan
 
-ENDED = ("finished", "failed", "interrupted", "stopped")
 SUBMIT_SECONDS = 180.0
-POLL_SECONDS = 2.0
-SILENCE_SECONDS = 60.0  # of a run, before Flower is asked about it
 
 
-class Aggregator:
+class Aggregator(Operated):
     """One release of the aggregator chart."""
 
     def __init__(self, cluster: Cluster, release: str) -> None:
@@ -59,10 +52,6 @@ class Aggregator:
     def who(self) -> str:
         """Whom the aggregator's audit log names."""
         return kubernetes_user(self.cluster.context)
-
-    def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.ask("status"))
-        return found
 
     def submit(self, plan: Plan) -> dict[str, Any]:
         """Create the job that starts the run, wait for its word, and return it."""
@@ -102,32 +91,10 @@ class Aggregator:
             return None
         return found
 
-    def watch(self, digest: str, flower_run: str) -> Iterator[dict[str, Any]]:
-        """The run's progress, again and again, until it ends. A pod that restarts is waited for."""
-        changed, last = time.monotonic(), None
-        while True:
-            progress = self.progress(digest)
-            if progress != last:
-                changed, last = time.monotonic(), progress
-            elif time.monotonic() - changed > SILENCE_SECONDS:  # ask Flower whether it is still alive
-                changed = time.monotonic()
-                progress = self._as_flower_sees_it(digest) or progress
-            if progress is not None and progress["flower_run"] == flower_run:
-                yield progress
-                if progress["state"] in ENDED:
-                    return
-            time.sleep(POLL_SECONDS)
-
-    def _as_flower_sees_it(self, digest: str) -> dict[str, Any] | None:
-        try:
-            return next((run for run in self.status()["runs"] if run["digest"] == digest), None)
-        except ClusterError:
-            return None
-
-    def fetch(self, name: str, out: Path, despite_gate: bool = False) -> list[Path]:
-        """Unpack a run's release into a folder; of a withheld one the papers, or everything despite its gate."""
-        content = base64.b64decode(self.ask("fetch", name, *(["--despite-gate"] if despite_gate else [])))
-        out.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-            tar.extractall(out, filter="data")
-            return [out / member.name for member in tar.getmembers()]
+    def log(self, container: str, lines: int) -> str:
+        texts = []
+        for pod in self.cluster.pods(f"{self.labels},app.kubernetes.io/component=aggregator"):
+            with told(f"read the log of {pod.metadata.name}"):
+                read = self.cluster.core.read_namespaced_pod_log
+                texts.append(read(pod.metadata.name, self.cluster.namespace, container=container, tail_lines=lines))
+        return "\n".join(texts)
