@@ -132,11 +132,15 @@ def fetch(
 ) -> None:
     """Bring a finished run's table, model and certificate here; of a withheld one the certificate and the reasons.
 
+    The certificate is also written as a page (HTML and PDF); `fedsynth verify --pages` checks keys, too.
+
     Exit codes: 0 fetched, 8 the cluster or no such run, 10 withheld by the plan's gate.
     """
     from aggregator.publish import WITHHELD
+    from fedsynth.certificate.checking import write_beside
 
     fetched = operated(namespace, release, context).fetch(name, out, despite_gate)
+    fetched += write_beside(out / "certificate.json")
     say({"files": [str(path) for path in fetched]}, as_json, "\n".join(map(str, fetched)))
     if not despite_gate and (marks := [path for path in fetched if path.name == WITHHELD]):
         raise Withheld(
@@ -149,8 +153,8 @@ def start(plan: Plan, wait: bool, aggregator: Operated, as_json: bool) -> None:
     before = aggregator.progress(plan.digest())
     if before is not None and before["state"] in DONE:
         raise InputError(
-            f"plan '{plan.name}' was carried out already; `fedsynth fetch {plan.name} --out DIR` brings its release. To "
-            "spend again on purpose, give the plan another name and have it approved."
+            f"plan '{plan.name}' was carried out already; `fedsynth fetch {plan.name} --out DIR` brings its release. "
+            "To spend again on purpose, give the plan another name and have it approved."
         )
     word = aggregator.submit(plan)
     if not wait:
