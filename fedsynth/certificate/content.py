@@ -52,8 +52,7 @@ def page_of(certificate: Certificate, findings: Sequence[Finding], plan: Plan | 
     if failed:
         reasons = "; ".join(f"{finding.what}: {finding.detail}" for finding in failed)
         verdict = f"This certificate DOES NOT HOLD, so nothing is promised. {reasons}."
-        sections = (_checked(findings), _documents(certificate))
-        return Page("Privacy certificate", about, "poor", verdict, sections)
+        return Page("Privacy certificate", about, "poor", verdict, (_checked(findings), _documents(certificate)))
     open_questions = [finding.what for finding in findings if finding.holds is None]
     verdict = "Everything that was checked holds."
     if open_questions:
