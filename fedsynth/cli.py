@@ -39,6 +39,7 @@ MODULES = {  # command → where it is; a module of several commands under one n
     "verify": "verify",
     "audit": "audit",
     "sandbox": "sandbox",
+    "console": "console",
     "simulate": "simulate",
     "sample": "simulate",
     "evaluate": "evaluate",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,10 @@ def up(
     port: Annotated[
         int | None, typer.Option(min=1024, max=65535, help="Where parties dial. Left out: one that is free.")
     ] = None,
+    consoles: Annotated[bool, typer.Option(help="Pages in the browser for the operator and every party.")] = True,
+    browse: Annotated[
+        bool, typer.Option(help="Open the operator's page. Default: where somebody sits at a terminal.")
+    ] = sys.stdout.isatty(),
 ) -> None:
     """Make a federation in a folder, or wake the one that is there, and wait until every party is connected.
 
@@ -54,8 +59,10 @@ def up(
         make(sandbox.layout, plan, data, port)
     elif plan is not None or data is not None:
         raise InputError(f"{folder} is a sandbox already; `fedsynth sandbox down --delete` first, or another --folder.")
-    sandbox.up(tell=lambda text: console.print(f"… {text}"))
+    sandbox.up(tell=lambda text: console.print(f"… {text}"), consoles=consoles)
     _tell_next(console, sandbox)
+    if browse and (addresses := sandbox.addresses()):
+        typer.launch(addresses[AGGREGATOR])
 
 
 @app.command()
@@ -164,3 +171,7 @@ def _tell_next(console: Console, sandbox: Sandbox) -> None:
         f"  fedsynth run {place}/plan.yaml --wait",
     ):
         console.print(line, markup=False, soft_wrap=True)
+    if addresses := sandbox.addresses():
+        console.print("\nPages to watch by (each with a token that lasts as long as its process):")
+    for name, url in addresses.items():
+        console.print(f"  {name:12} {url}", markup=False, soft_wrap=True)

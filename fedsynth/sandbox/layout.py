@@ -51,6 +51,10 @@ class Layout:
         return self.folder / AGGREGATOR / "parties.json"
 
     @property
+    def metrics(self) -> Path:
+        return self.folder / AGGREGATOR / "metrics.prom"
+
+    @property
     def identity(self) -> Path:
         return self.kits / AGGREGATOR / "identity.key"
 

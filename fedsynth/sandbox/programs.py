@@ -97,3 +97,13 @@ def tasks(port: int, socket: Path) -> Program:
 def worker(home: Path, socket: Path) -> Program:
     command = [sys.executable, "-m", "fedsynth", "node", "serve", "--home", str(home), "--socket", str(socket)]
     return Program(command)
+
+
+def aggregator_console(state: Path, metrics: Path, port: int, token: Path) -> Program:
+    places = ["--state", str(state), "--metrics", str(metrics), "--port", str(port), "--token-file", str(token)]
+    return Program([sys.executable, "-m", "fedsynth", "console", "aggregator", *places])
+
+
+def party_console(home: Path, port: int, token: Path) -> Program:
+    places = ["--home", str(home), "--port", str(port), "--token-file", str(token)]
+    return Program([sys.executable, "-m", "fedsynth", "console", "party", *places])

@@ -17,9 +17,11 @@ from fedsynth.sandbox.making import free_port
 from fedsynth.sandbox.processes import Processes
 from fedsynth.sandbox.programs import Program
 from synth.errors import FedsynthError, InputError
+from synth.messages.archive import write_durably
 
 START_SECONDS = 120.0  # for everybody to be connected, on a slow machine
 POLL_SECONDS = 0.2
+CONSOLES = "consoles.json"  # in the folder: the port of each
 
 
 class SandboxStuck(FedsynthError):
@@ -34,7 +36,7 @@ class Sandbox:
         self.layout = Layout(folder.absolute())
         self.processes = Processes(self.layout.folder)
 
-    def up(self, tell: Callable[[str], None] = lambda _: None) -> None:
+    def up(self, tell: Callable[[str], None] = lambda _: None, *, consoles: bool = True) -> None:
         """Start whatever does not run, and wait until every party is connected."""
         layout = self.layout.require()
         self._require_port()
@@ -48,8 +50,12 @@ class Sandbox:
         for party in layout.parties:
             self._start_node(party)
         self.processes.start("aggregator/runner", self._runner())
+        if consoles:
+            self._start_consoles()
         tell("waiting for the parties to connect")
         self._wait("every party to connect", lambda: self.connected(control) == set(layout.parties))
+        if consoles:
+            self._wait("the consoles to start", lambda: len(self.addresses()) == 1 + len(layout.parties))
 
     def control(self) -> Any:
         from aggregator.server.control import Control  # loads Flower
@@ -64,6 +70,15 @@ class Sandbox:
             for party in online
             if self._socket(party).with_suffix(".ready").exists() and self.processes.is_alive(f"{party}/supernode")
         }
+
+    def addresses(self) -> dict[str, str]:
+        """Of the consoles that run, with their tokens."""
+        found = {}
+        for name, port in self._console_ports().items():
+            token = self._token(name)
+            if self.processes.is_alive(f"{name}/console") and token.exists():
+                found[name] = f"http://localhost:{port}/?token={token.read_text()}"
+        return found
 
     def kill(self, name: str) -> list[str]:
         """All processes of a party or of the aggregator, or one process by its whole name; no farewell."""
@@ -81,10 +96,30 @@ class Sandbox:
         return programs.superlink(layout.port, layout.certificates, layout.state / "superlink.sqlite")
 
     def _runner(self) -> Program:
-        layout, metrics = self.layout, self.layout.folder / AGGREGATOR / "metrics.prom"
+        layout = self.layout
         return programs.runner(
-            layout.port, layout.certificates, layout.state, layout.register, layout.identity, metrics
+            layout.port, layout.certificates, layout.state, layout.register, layout.identity, layout.metrics
         )
+
+    def _start_consoles(self) -> None:
+        known = self._console_ports()
+        ports = {name: known.get(name) or free_port() for name in (AGGREGATOR, *self.layout.parties)}
+        write_durably(self.layout.folder / CONSOLES, json.dumps(ports, indent=1).encode())
+        for name, port in ports.items():
+            token = self._token(name)
+            if name == AGGREGATOR:
+                program = programs.aggregator_console(self.layout.state, self.layout.metrics, port, token)
+            else:
+                program = programs.party_console(self.layout.home(name), port, token)
+            self.processes.start(f"{name}/console", program)
+
+    def _console_ports(self) -> dict[str, int]:
+        path = self.layout.folder / CONSOLES
+        found: dict[str, int] = json.loads(path.read_bytes()) if path.exists() else {}
+        return found
+
+    def _token(self, name: str) -> Path:
+        return self.layout.folder / "tokens" / name
 
     def _start_node(self, party: str) -> None:
         """A party's SuperNode and what takes its messages, which meet on a port of their own."""
