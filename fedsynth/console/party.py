@@ -65,7 +65,10 @@ class PartyConsole:
     def overview(self, request: Request) -> Response:
         approved = self.approved.digests()
         waiting = [plan for digest in self.offered.digests() if digest not in approved for plan in self._plan(digest)]
-        facts = {"waiting": waiting, "approved": [plan for digest in approved for plan in self._plan(digest)]}
+        facts: dict[str, Any] = {
+            "waiting": waiting,
+            "approved": [plan for digest in approved for plan in self._plan(digest)],
+        }
         refused = [line for line in audit_facts(self.home / FILE)["lines"] if line["action"] == "refuse"][:10]
         refusals = [(line["time"], line["facts"]["code"], in_words(line["facts"]["code"])) for line in refused]
         return self.pages.show("party.html", request, **facts, **self._budget(), refusals=refusals, key=self.key)
