@@ -16,13 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from synth.errors import FedsynthError
+from aggregator.states import ENDED, Standing
 from synth.plan import Plan
 
-DONE = ("finished", "released", "withheld")
-ENDED = (*DONE, "failed", "interrupted", "stopped")
+SUBMIT_SECONDS = 180.0  # for a run that was submitted to begin
 POLL_SECONDS = 2.0
-SILENCE_SECONDS = 60.0  # of a run, before Flower is asked about it
 SANDBOX = "FEDSYNTH_SANDBOX"  # in the environment: the folder of a sandbox to speak to in place of a cluster
 
 
@@ -49,20 +47,20 @@ class Operated(ABC):
         found: dict[str, Any] = json.loads(self.ask("status"))
         return found
 
-    def watch(self, digest: str, flower_run: str) -> Iterator[dict[str, Any]]:
-        """The run's progress, again and again, until it ends. An aggregator that restarts is waited for."""
-        changed, last = time.monotonic(), None
+    def watch(self, digest: str, flower_run: str) -> Iterator[Standing]:
+        """Where the run stands, again and again, until it ends. An aggregator that restarts is waited for, and a run
+        that the supervisor resumes is followed under its new number."""
+        seen = False  # whether the run that was submitted has begun: before, the file tells of an earlier attempt
+        began = time.monotonic()
         while True:
-            progress = self.progress(digest)
-            if progress != last:
-                changed, last = time.monotonic(), progress
-            elif time.monotonic() - changed > SILENCE_SECONDS:  # ask Flower whether it is still alive
-                changed = time.monotonic()
-                progress = self._as_flower_sees_it(digest) or progress
-            if progress is not None and progress["flower_run"] == flower_run:
-                yield progress
-                if progress["state"] in ENDED:
-                    return
+            found = self.progress(digest)
+            if found is not None:
+                standing = Standing.from_json(found)
+                seen = seen or standing.flower_run == flower_run or time.monotonic() - began > SUBMIT_SECONDS
+                if seen:
+                    yield standing
+                    if standing.state in ENDED:
+                        return
             time.sleep(POLL_SECONDS)
 
     def fetch(self, name: str, out: Path, despite_gate: bool = False) -> list[Path]:
@@ -72,12 +70,6 @@ class Operated(ABC):
         with tarfile.open(fileobj=io.BytesIO(content)) as tar:
             tar.extractall(out, filter="data")
             return [out / member.name for member in tar.getmembers()]
-
-    def _as_flower_sees_it(self, digest: str) -> dict[str, Any] | None:
-        try:
-            return next((run for run in self.status()["runs"] if run["digest"] == digest), None)
-        except FedsynthError:
-            return None
 
 
 def operated(namespace: str, release: str, context: str | None) -> Operated:

@@ -13,11 +13,11 @@ from fedsynth.cluster.api import Cluster, told
 from fedsynth.cluster.errors import ClusterError, NotInstalled, Stuck
 from fedsynth.cluster.pods import is_ready, trouble
 from fedsynth.cluster.user import kubernetes_user
-from fedsynth.operated import Operated
+from fedsynth.operated import SUBMIT_SECONDS, Operated
 from synth.audit_log import WHO
 from synth.plan import Plan
 
-SUBMIT_SECONDS = 180.0
+STATUS_FILE = "/run/metrics/status.json"  # what aggregator/server/snapshot.py keeps
 
 
 class Aggregator(Operated):
@@ -52,6 +52,14 @@ class Aggregator(Operated):
     def who(self) -> str:
         """Whom the aggregator's audit log names."""
         return kubernetes_user(self.cluster.context)
+
+    def status(self) -> dict[str, Any]:
+        """What the runner wrote last, seconds ago at most: no process is started in the pod but `cat`."""
+        try:
+            found: dict[str, Any] = json.loads(self.cluster.run_in(self.pod(), "run", ["cat", STATUS_FILE]))
+        except (ValueError, ClusterError):  # the pod has just started
+            found = json.loads(self.ask("status"))
+        return found
 
     def submit(self, plan: Plan) -> dict[str, Any]:
         """Create the job that starts the run, wait for its word, and return it."""

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from aggregator.states import Standing
 from fedsynth.commands.options import Json
 from fedsynth.documents import read_plan
 from fedsynth.operated import SANDBOX
@@ -89,11 +90,8 @@ def status(folder: Folder = DEFAULT, as_json: Json = False) -> None:
         connected = "" if name == AGGREGATOR else "yes" if name in online else "no"
         table.add_row(name, connected, ", ".join(running) or "none")
     console.print(table)
-    for run_ in runs_and_nodes["runs"]:
-        round_ = f", round {run_['round']} of {run_['rounds']}" if run_["rounds"] else ""
-        console.print(f"{run_['plan']}: {run_['state']} ({run_['stage']}{round_})", markup=False)
-        if run_["error"]:
-            console.print(f"  {run_['error']['message']}", markup=False)
+    for standing in map(Standing.from_json, runs_and_nodes["runs"]):
+        console.print(f"{standing.plan}: {standing.in_words()}", markup=False, soft_wrap=True)
 
 
 @app.command()

@@ -54,7 +54,7 @@ class AggregatorConsole:
 
     def run(self, request: Request) -> Response:
         view = self._run(request)
-        folder = self.runs.folder(view.digest)
+        folder = self.runs.folder(view.standing.digest)
         plan = json.loads((folder / "plan.json").read_bytes()) if (folder / "plan.json").exists() else {}
         privacy = plan.get("privacy")
         planned = privacy.get("epsilon") if isinstance(privacy, dict) else None
@@ -62,7 +62,8 @@ class AggregatorConsole:
         return self.pages.show(
             "run.html",
             request,
-            run=view,
+            view=view,
+            run=view.standing,
             planned=planned,
             family=plan.get("synthesizer", {}).get("name", ""),
             connected=self.runs.connected(),
@@ -95,7 +96,7 @@ class AggregatorConsole:
 
     def _checked(self, view: RunView) -> Checked | None:
         """The release's certificate, held against what lies beside it. Nobody compared keys here, and it says so."""
-        release = self.runs.folder(view.digest) / "release"
+        release = self.runs.folder(view.standing.digest) / "release"
         if not (release / "certificate.json").exists():
             return None
         return checked(release / "certificate.json", read_plan(release / "plan.json"), unsigned=True)

@@ -4,73 +4,49 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from fedsynth.console.site import ago
+from aggregator.states import ENDED, RunState, Standing
+from synth.audit_log import FILE
 
 TONES = {
-    "released": "good",
-    "finished": "good",
-    "withheld": "poor",
-    "failed": "poor",
-    "interrupted": "fair",
-    "stopped": "fair",
-    "waiting": "fair",
+    RunState.released: "good",
+    RunState.withheld: "poor",
+    RunState.failed: "poor",
+    RunState.interrupted: "fair",
+    RunState.stopped: "fair",
+    RunState.waiting: "fair",
 }
-ENDED = ("released", "finished", "withheld", "failed", "stopped", "interrupted")
 CONNECTED = re.compile(r'^fedsynth_party_connected\{party="([^"]+)"\} ([01])$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class RunView:
-    """One run; what an older version did not report is empty."""
+    """One run's standing, and how a page shows it."""
 
-    digest: str
-    plan: str
-    state: str
-    stage: str
-    parties: list[str]
-    round: int
-    rounds: int | None
-    epsilon: float | None
-    losses: dict[str, float]
-    began: str
-    updated: str
-    since: str
-    waiting_for: list[str] = field(default_factory=list)
-    waiting_why: str = ""
-    unanswered: list[str] = field(default_factory=list)
-    round_seconds: float | None = None
-    message: str = ""
-    remedy: str = ""
+    standing: Standing
 
     @property
     def tone(self) -> str:
-        return TONES.get(self.state, "unknown")
+        return TONES.get(self.standing.state, "unknown")
 
     @property
     def is_ended(self) -> bool:
-        return self.state in ENDED
+        return self.standing.state in ENDED
 
     @property
     def words(self) -> str:
-        """What the run is doing, for whom it waits."""
-        if self.waiting_for:
-            why = f": {self.waiting_why}" if self.waiting_why else ""
-            return f"for {', '.join(self.waiting_for)}, since {self.since[11:19]} UTC{why}"
-        if self.unanswered and not self.is_ended:
-            return f"{self.stage}; no answer yet from {', '.join(self.unanswered)}"
-        return self.message or self.stage
+        """What the run is doing, or for whom it waits and since when."""
+        return self.standing.in_words().removeprefix(f"{self.standing.state}: ")
 
     @property
     def seconds_left(self) -> float | None:
-        """From the pace so far; None where there is none to go by."""
-        if self.is_ended or not self.rounds or not self.round:
+        """From the pace of the last round; None where there is none to go by."""
+        run = self.standing
+        if self.is_ended or not run.rounds or run.round_seconds is None:
             return None
-        pace = self.round_seconds or (ago(self.began) - ago(self.updated)) / self.round
-        return max(0.0, pace * (self.rounds - self.round))
+        return run.round_seconds * (run.rounds - run.round)
 
 
 class Runs:
@@ -83,10 +59,10 @@ class Runs:
     def all(self) -> list[RunView]:
         """The latest first."""
         found = [view for path in self._files() if (view := self._view(path)) is not None]
-        return sorted(found, key=lambda view: view.updated, reverse=True)
+        return sorted(found, key=lambda view: view.standing.updated, reverse=True)
 
     def get(self, digest: str) -> RunView | None:
-        return next((view for view in self.all() if view.digest == digest), None)
+        return next((view for view in self.all() if view.standing.digest == digest), None)
 
     def folder(self, digest: str) -> Path:
         return self.state / "runs" / digest
@@ -97,8 +73,8 @@ class Runs:
         return {party: flag == "1" for party, flag in CONNECTED.findall(text)}
 
     def news(self) -> str:
-        files = [*self._files(), self.state / "audit.jsonl", *([self.metrics] if self.metrics else [])]
-        return str([(path.name, _stamp(path)) for path in files[-3:]]) + str(sum(map(_stamp, files)))
+        stamps = [_stamp(path) for path in [*self._files(), self.state / FILE]]
+        return f"{len(stamps)} {sum(stamps)} {self.connected()}"  # the metrics are written anew all the time
 
     def _files(self) -> list[Path]:
         return list((self.state / "runs").glob("*/progress.json"))
@@ -108,26 +84,11 @@ class Runs:
         known = self._read.get(path)
         if known is None or known[0] != stamp:
             try:
-                view = _from(json.loads(path.read_bytes()))
-            except (OSError, ValueError, KeyError):  # being removed, or of no version that we know
+                view = RunView(Standing.from_json(json.loads(path.read_bytes())))
+            except (OSError, ValueError, KeyError, TypeError):  # being removed, or of no version that we know
                 return None
             self._read[path] = known = (stamp, view)
         return known[1]
-
-
-def _from(found: dict[str, Any]) -> RunView:
-    reason = found.get("reason") or found.get("error") or {}
-    state = "withheld" if found.get("withheld") else "released" if found["state"] == "finished" else found["state"]
-    same = ("digest", "plan", "stage", "parties", "round", "rounds", "epsilon", "losses", "began", "updated")
-    new = ("waiting_for", "waiting_why", "unanswered", "round_seconds")
-    return RunView(
-        state=state,
-        since=found.get("since", found["updated"]),
-        message=found.get("withheld") or reason.get("message", ""),
-        remedy=reason.get("remedy", ""),
-        **{name: found[name] for name in same},
-        **{name: found[name] for name in new if name in found},
-    )
 
 
 def _stamp(path: Path) -> int:

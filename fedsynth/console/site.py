@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -75,11 +74,6 @@ def lasting(seconds: float) -> str:
     if seconds < 120:
         return f"{max(0, int(seconds))} s"
     return f"{int(seconds) // 60} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def ago(moment: str) -> float:
-    """Seconds since a time of our files."""
-    return (dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(moment)).total_seconds()
 
 
 def _events(news: Fingerprint) -> Callable[[Request], Any]:

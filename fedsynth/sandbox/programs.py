@@ -36,7 +36,9 @@ class Program:
 def superlink(port: int, files: Path, database: Path) -> Program:
     return Program(
         [
-            str(BIN / "flower-superlink"),
+            sys.executable,
+            "-m",
+            "aggregator.server.superlink",
             "--host=127.0.0.1",
             f"--port={port}",
             f"--ssl-certfile={files / 'tls.crt'}",
