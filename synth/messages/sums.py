@@ -49,8 +49,11 @@ def tolerates_loss(plan: Plan) -> bool:
     return plan.minimum_parties < len(plan.parties)
 
 
-def count_limit(plan: Plan) -> int:
-    """The largest whole number one party may send, noise included: rows, or lattice steps of a sum of gradients."""
+def count_limit(plan: Plan) -> int | None:
+    """The largest whole number one party may send, noise included: rows, or lattice steps of a sum of gradients. None
+    where it sends shares, which have any size."""
+    if plan.partition == "columns":
+        return None
     if plan.family.answers == "gradients":
         return _GRADIENT_LIMIT
     return _COUNT_SLACK * max(party.rows for party in plan.parties) + _COUNT_NOISE

@@ -22,6 +22,9 @@ class Sharing(Protocol):
     def parties(self) -> Sized: ...
 
     @property
+    def partition(self) -> str: ...
+
+    @property
     def noisy_parties(self) -> int:
         """Parties whose noise is surely in an opened sum and unknown to the adversary."""
 
@@ -34,6 +37,19 @@ def share_of(plan: Sharing, event: CountNoise) -> float:
 def summed_variance(plan: Sharing, event: CountNoise, parties: int | None = None) -> float:
     """The variance in the opened sum of so many parties' answers; None: every party of the plan has answered."""
     return share_of(plan, event) * (len(plan.parties) if parties is None else parties)
+
+
+def owned_variance(plan: Sharing, event: CountNoise, parties: int | None = None) -> float:
+    """The same for a table of columns that one party holds alone: then its own noise is all there is."""
+    return event.variance if plan.partition == "columns" else summed_variance(plan, event, parties)
+
+
+def opened_variances(plan: Sharing, events: Iterable[Event], parties: int, phase: str) -> list[float]:
+    """Every variance that the counts of an opened sum have: of tables of one party's columns, and across parties."""
+    across = summed_variances(plan, events, parties)
+    if plan.partition == "rows":
+        return across
+    return [*count_variances(events), *(across if phase == "training" else [])]
 
 
 def summed_variances(plan: Sharing, events: Iterable[Event], parties: int) -> list[float]:
