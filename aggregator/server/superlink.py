@@ -1,25 +1,13 @@
-"""Flower's SuperLink with its log as JSON lines: `python -m aggregator.server.superlink`, with Flower's own flags.
-
-Its database waits for the disk at checkpoints only, not at every message: a machine that loses power may lose the last
-messages, which are asked again (sums/round_trip.py), and never its consistency (SQLite's WAL).
-"""
+"""Flower's SuperLink with its log as JSON lines: `python -m aggregator.server.superlink`, with Flower's own flags."""
 
 from __future__ import annotations
 
 import logging
-import sqlite3
 import sys
 
 from flwr.superlink.cli.flower_superlink import flower_superlink
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
 
 from synth.json_logs import log_as_json
-
-
-@event.listens_for(Engine, "connect")
-def _hurry(connection: sqlite3.Connection, _: object) -> None:
-    connection.execute("PRAGMA synchronous=NORMAL")
 
 
 def main() -> None:
