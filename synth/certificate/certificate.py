@@ -169,10 +169,11 @@ def noise_in_words(plan: Plan) -> str:
         return "No noise: the plan says privacy 'none'."
     if not plan.shares_noise:
         return "Every party added all the noise itself; nobody else needs to be honest."
+    counts = "Counts and sums of gradients" if plan.family.answers == "gradients" else "Counts"
     dropouts = len(plan.parties) - plan.minimum_parties
     alone = "Counts of one party's columns: it added all the noise. " if plan.partition == "columns" else ""
     return alone + (
-        f"Counts{' across parties' if alone else ''}: each of {len(plan.parties)} parties added "
+        f"{counts}{' across parties' if alone else ''}: each of {len(plan.parties)} parties added "
         f"1/{plan.noisy_parties} of the noise variance, so the "
         f"promise holds if at most {plan.secure_sum.colluders} of them pool what they know with the aggregator"
         + (f" and at most {dropouts} are lost" if dropouts else "")
