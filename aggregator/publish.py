@@ -23,6 +23,7 @@ from synth.certificate.certificate import (
     noise_in_words,
     sampling_in_words,
 )
+from synth.certificate.linkage import linkage_record, relation_of
 from synth.certificate.participation import Absent, Participation, first_missing
 from synth.encoding.formulas import formulas_in
 from synth.encoding.records import Codec, Records
@@ -136,7 +137,7 @@ def certify(
         secure_sum=plan.secure_sum.model_dump(mode="json") | {"minimum_parties": plan.minimum_parties},
         noise=noise_in_words(plan),
         sampling=sampling_in_words(plan),
-        claim=claim_over(stated, absent, plan.delta),
+        claim=claim_over(stated, absent, plan.delta).model_copy(update={"relation": relation_of(plan)}),
         simulated=simulated,
         table_sha256={name: digest for name, digest in digests.items() if name != MODEL},
         model_sha256={name: digest for name, digest in digests.items() if name == MODEL},
@@ -144,6 +145,7 @@ def certify(
         participation=sums,
         absent=absent,
         assessment=assessment,
+        linkage=linkage_record(plan),
     )
 
 

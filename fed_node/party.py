@@ -22,10 +22,10 @@ from fed_node.consent.policy import Policy
 from fed_node.consent.policy_file import PolicyFile
 from fed_node.errors import NotApproved, NotReserved, PolicyRefused, RunFinished, RunOfAnotherPlan, StoreDamaged
 from fed_node.ledger.ledger import Ledger
+from fed_node.linkage.opening import forget, post_of, rows_of
 from fed_node.private import close_to_others
 from fed_node.seal.seal import Seal
-from fed_node.settings import LEDGER, SCRATCH, PartySettings, budget_of
-from fed_node.source import open_rows
+from fed_node.settings import LEDGER, PartySettings, budget_of
 from fed_node.witnesses import Witnesses
 from synth import VERSION
 from synth.audit_log import FILE, AuditLog, caller
@@ -169,8 +169,7 @@ class Run:
 
     @cached_property
     def _data(self) -> Rows:
-        home = self.party.home
-        return open_rows(self.party.settings.source(home), self.plan.table, home / SCRATCH)
+        return rows_of(self.plan, self.party.settings, self.party.home, self.seal)
 
     def handle(self, kind: str, envelope: Envelope) -> Envelope:
         if kind not in ("hello", "finish"):
@@ -180,6 +179,9 @@ class Run:
                 return self.hello(envelope)
             case "keys":
                 return self.seal.keys(envelope)
+            case "letters":
+                post = post_of(self.plan, self._data, self.inquiries["training"], self.seal)
+                return post.handle(envelope, self.noise)
             case "ask":
                 return self.answer(envelope)
             case "confirm":
@@ -276,6 +278,7 @@ class Run:
         )
         signed = self.seal.signed(statement.model_dump_json())
         self.party.answers.forget(self.id)
+        forget(self.seal)
         return signed
 
 

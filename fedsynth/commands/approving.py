@@ -48,7 +48,7 @@ def show_screen(console: Console, plan: Plan, home: Path, *, with_rows: bool = T
         check_policy(policy, plan, settings.name)
     show_budget(console, home, plan, events)
     if with_rows:
-        show_data(console, home, plan.table)
+        show_data(console, home, plan)
 
 
 def is_typed(plan: Plan, typed: str) -> bool:

@@ -36,6 +36,7 @@ def promised(certificate: Certificate) -> str:
             f"whatever anybody concludes about a row from everything released in this run, that row being "
             f"there changes the odds by a factor of at most e^{claim.epsilon:.4g}, but for a chance of {claim.delta:g} "
             f"(neighbouring tables: {claim.relation}). {certificate.noise} {certificate.sampling}",
+            *_by_columns(certificate),
             *_losses(certificate),
         ]
     )
@@ -59,6 +60,21 @@ def _foreign_keys(certificate: Certificate) -> list[str]:
     names = ", ".join(each.party for each in statements if each.keys_made_by == "operator")
     told = f"The operator made the keys of {names}, by their own word: it could sign in their name, and read letters."
     return [told] if names else []
+
+
+def _by_columns(certificate: Certificate) -> list[str]:
+    """What is different where parties hold columns of the same people."""
+    if (record := certificate.linkage) is None:
+        return []
+    towards = (
+        ""
+        if record.substitution_epsilon is None
+        else (
+            f" A party of the plan knows who is in; what it can learn of a person's cells elsewhere is limited by ε = "
+            f"{record.substitution_epsilon:.4g} for cells replaced."
+        )
+    )
+    return [f"{record.unit} {record.alignment} {record.dealers}{towards}"]
 
 
 def _losses(certificate: Certificate) -> list[str]:
