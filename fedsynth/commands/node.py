@@ -11,11 +11,10 @@ from rich.console import Console
 from crypto.keys import Identity
 from fed_node.ledger.ledger import LedgerView
 from fed_node.settings import LEDGER, LOG, PartySettings, budget_of, policy_at
-from fed_node.source import check_data
 from fedsynth.commands.approve import approve
 from fedsynth.commands.approving import digest_to_withdraw
 from fedsynth.commands.audit_log import node_audit_log
-from fedsynth.commands.checking import schemas_to_check, show_report, source_to_check
+from fedsynth.commands.checking import reports_on, show_report, source_to_check
 from fedsynth.commands.home import Home, HomeOption
 from fedsynth.commands.ledger_drill import show_against, show_restored
 from fedsynth.commands.ledger_tables import ledger_report
@@ -104,7 +103,7 @@ def check_data_command(
     Exit codes: 0 everything fits, or rules take care of what does not; 2 the table cannot be used or read at all.
     """
     console, source = Console(), source_to_check(home, data)
-    reports = [check_data(source, each) for each in schemas_to_check(home, schema)]
+    reports = reports_on(source, home, schema)
     for report in reports:
         show_report(console, report)
     if not all(report.usable for report in reports):

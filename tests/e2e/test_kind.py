@@ -95,6 +95,21 @@ def test_an_approved_plan_is_run_fetched_and_verified(federation: Federation, tm
     _check_release(federation, plan, tmp_path)
 
 
+def test_a_plan_by_columns_is_run_fetched_and_verified(federation: Federation, tmp_path: Path) -> None:
+    """Every party's file has all columns and the same two hundred keys; each brings its own columns only."""
+    held = dict(zip(PARTIES, (["age", "dose", "ward"], ["sex", "smoker"], ["admitted", "died"]), strict=True))
+    parties = [{"name": name, "rows": 200, "columns": columns} for name, columns in held.items()]
+    by_columns = {"partition": "columns", "linkage": {"key": "patient"}, "parties": parties, "output": {"rows": 600}}
+    plan = plan_of({"name": "marginals"}, name="columns", **by_columns)
+    federation.approve(plan)
+    done = federation.run(plan, "--wait")
+    assert done.returncode == 0, done.stderr
+    _check_release(federation, plan, tmp_path)
+    certificate = Certificate.model_validate_json((tmp_path / "certificate.json").read_bytes())
+    assert certificate.linkage is not None
+    assert certificate.claim.relation == "add or remove one person, with a row at every party"
+
+
 def test_a_table_that_its_gate_withholds_is_fetched_only_despite_it(federation: Federation, tmp_path: Path) -> None:
     strict = {"assessment": {"share": 0.2, "pairs": 5}, "gate": {"minimum_auroc": 1.0}}
     plan = plan_of({"name": "marginals"}, name="marginals", **strict)
