@@ -67,11 +67,15 @@ class Aggregator(Operated):
         name = f"{self.name}-run-{plan.digest()[:10]}-{int(time.time()) % 100_000:05d}"
         text = json.dumps(plan.model_dump(mode="json", by_alias=True))
         given = {"plan.json": text, "who": self.who}
-        self.cluster.put({"kind": "ConfigMap", "metadata": {"name": name}, "data": given})
+        labels = dict(each.split("=") for each in self.labels.split(","))
+        self.cluster.put({"kind": "ConfigMap", "metadata": {"name": name, "labels": labels}, "data": given})
         with told("read the release's job and create it"):
             template = self.cluster.core.read_namespaced_config_map(f"{self.name}-run-job", self.cluster.namespace)
             job = yaml.safe_load(template.data["job.yaml"].replace("RUN", name))
-            self.cluster.batch.create_namespaced_job(self.cluster.namespace, job)
+            made = self.cluster.batch.create_namespaced_job(self.cluster.namespace, job)
+            owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": made.metadata.uid}
+            owned = {"metadata": {"ownerReferences": [owner]}}  # the plan goes with the job, a day later
+            self.cluster.core.patch_namespaced_config_map(name, self.cluster.namespace, owned)
         return self._word_of(name)
 
     def _word_of(self, job: str) -> dict[str, Any]:
