@@ -40,10 +40,11 @@ class Declaration:
     """A family under one plan."""
 
     asks: int  # of its training
-    answers: Literal["counts", "updates"]  # what a party answers with: noisy counts, or changes of weights
+    answers: Literal["counts", "updates", "gradients"]  # noisy counts, changes of weights, or noisy sums for one step
     sampling: Sampling = ALL_ROWS
     statistics: StatisticsNeed = "histogram"  # what must be known before training
     series: bool = False  # whether it draws series of any length from counts of neighbouring steps
+    by_columns: bool = False  # whether tables of columns, some of them across two parties, are all it asks for
 
     @property
     def statistics_asks(self) -> int:

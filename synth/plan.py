@@ -6,6 +6,7 @@ plan alone: the aggregator cannot ask for less noise, and a party's table cannot
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,95 +18,17 @@ from synth.constraints import Constraint, problem
 from synth.errors import PlanError, SchemaError
 from synth.family import Declaration
 from synth.layout import Layout, layout_of
+from synth.linkage import settings as linkage
+from synth.linkage.settings import Linkage
+from synth.plan_sections import IN_WORDS, MOST_ASKS, MOST_PARTIES, PLAN_NAME, Output, SecureSum, StatisticsSettings
+from synth.plan_sections import Mode as Mode
+from synth.plan_sections import Party as Party
+from synth.plan_sections import Privacy as Privacy
 from synth.printable import escaped
 from synth.schema import Schema
-from synth.strict import Strict, digest_of, is_absent
+from synth.strict import Strict, digest_of
 from synth.synthesizers.registry import Settings, default_settings
 from synth.units import Unit, problem_of_unit
-
-Mode = Literal["masked", "ckks", "plain"]
-PARTY_NAME, PLAN_NAME = r"^[a-z][a-z0-9-]{0,30}$", r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
-IN_WORDS = {
-    PARTY_NAME: "a party's name is lower-case letters, digits and hyphens, begins with a letter and has at most 31",
-    PLAN_NAME: "a plan's name is letters, digits, points, hyphens and underscores, at most 63",
-}
-MOST_ASKS = 100_000  # of a run; everybody writes them down one by one
-MOST_PARTIES = 1000  # whose shares of the noise are accounted for; see synth/privacy/losses.py
-
-
-class Party(Strict):
-    """An institution that takes part."""
-
-    name: str = Field(pattern=PARTY_NAME, description="Short lower-case name, unique in the plan.")
-    rows: int = Field(
-        ge=2,
-        le=10**12,
-        description="Public row count for rates, steps and weights (of people, where a person is the unit; of steps, "
-        "where a step is). Declared by the party, rounded as it likes; the true count is data and is never used.",
-    )
-
-
-class Privacy(Strict):
-    """The budget every party spends on this plan: add or remove one row, or one person, at one party."""
-
-    epsilon: float = Field(gt=0, le=100, description="Upper bound of the privacy loss ε, over everything released.")
-    delta: float = Field(gt=0, lt=1, description="Probability δ of a larger loss; well below 1 / number of rows.")
-    statistics_share: float = Field(
-        0.1, gt=0, lt=1, description="Part of the budget (in zCDP's ρ) for the histogram that encodings are fitted on."
-    )
-    noise: Literal["shared", "local"] = Field(
-        "shared",
-        description="Counts: each party adds a share of the noise and only the secure sum is private enough to open, "
-        "or each adds all of it and trusts nobody.",
-    )
-    unit: Literal["row", "subject"] | None = Field(
-        None,
-        exclude_if=is_absent,
-        description="Whose presence ε is about: one row, or one subject with all of its rows. Default: the subject "
-        "where the schema names one, else the row. A sequence's own 'unit' comes first.",
-    )
-    rows_per_subject: int = Field(
-        1,
-        ge=1,
-        le=64,
-        exclude_if=lambda rows: rows == 1,
-        description="Rows that are used of one subject, at most, where the schema has no sequence; which ones is the "
-        "party's private coin.",
-    )
-
-
-class SecureSum(Strict):
-    """How sums are formed without showing anybody's summand."""
-
-    statistics: Mode = Field("ckks", description="For counts: encrypted under the parties' key, masked, or plain.")
-    updates: Mode = Field("masked", description="For model updates: masked, encrypted, or plain.")
-    minimum_parties: int | None = Field(
-        None, ge=1, description="Fewest parties whose sum may be opened. Default: all of them."
-    )
-    colluders: int = Field(
-        1, ge=0, description="Parties that may pool what they know with the aggregator without weakening the noise."
-    )
-
-
-class StatisticsSettings(Strict):
-    """The one histogram release that encodings, conditions and quantiles are fitted on."""
-
-    bins: int = Field(128, ge=8, le=4096, description="Cells per numeric column over its declared bounds.")
-
-
-class Output(Strict):
-    """The synthetic table."""
-
-    rows: int | None = Field(
-        None, ge=1, le=10**12, description="Rows (people, sequences) to draw. Default: as many as declared."
-    )
-    formats: list[Literal["csv", "parquet"]] = Field(["csv", "parquet"], min_length=1, description="Files to write.")
-    formulas: Literal["are words"] | None = Field(
-        None,
-        exclude_if=lambda said: said is None,  # plans from before keep their digests
-        description="Labels such as '=HYPERLINK(…)' are carried out by spreadsheets. Left out: a CSV file with such "
-        "labels is not written. 'are words': it is, for programs that read it as text.",
-    )
 
 
 class Plan(Strict):
@@ -122,6 +45,16 @@ class Plan(Strict):
     privacy: Privacy | Literal["none"] = Field(description="The budget, or the word 'none' for public data only.")
     statistics: StatisticsSettings = Field(default_factory=StatisticsSettings, description="The encoding histogram.")
     secure_sum: SecureSum = Field(default_factory=SecureSum, description="How sums are kept from the aggregator.")
+    partition: Literal["rows", "columns"] = Field(
+        "rows",
+        exclude_if=lambda how: how == "rows",  # plans from before keep their digests
+        description="What differs between the parties: the people (rows), or what is known of the same people.",
+    )
+    linkage: Linkage | None = Field(
+        None,
+        exclude_if=lambda section: section is None,
+        description="With 'partition: columns': how rows of the same person find each other.",
+    )
     constraints: list[Constraint] = Field(
         [], description="What is true of every row (impossible combinations, orders, relations); kept in the output."
     )
@@ -149,14 +82,14 @@ class Plan(Strict):
         self._check_privacy()
         self._check_secure_sum()
         self._check_assessment()
-        if wrong := problem_of_unit(self) or problem(self.constraints, self.modelled):
+        if wrong := linkage.problem(self) or problem_of_unit(self) or problem(self.constraints, self.modelled):
             raise ValueError(wrong)
         return self
 
     def _check_privacy(self) -> None:
         if self.privacy == "none":
             return
-        rows = sum(party.rows for party in self.parties)
+        rows = self.declared_rows
         if self.privacy.delta >= 1 / rows:
             raise ValueError(
                 f"privacy.delta {self.privacy.delta:g} is not below 1/rows = {1 / rows:.2g}: that would permit "
@@ -251,15 +184,34 @@ class Plan(Strict):
 
     @property
     def declared_rows(self) -> int:
-        """Rows that all parties declare together."""
-        return sum(party.rows for party in self.parties)
+        """Rows that all parties declare together; of the same people, as many as any of them declares."""
+        return sum(party.rows for party in self.parties) if self.partition == "rows" else max(self._held_rows())
+
+    def _held_rows(self) -> list[int]:
+        return [party.rows for party in self.parties if party.columns] or [party.rows for party in self.parties]
+
+    @property
+    def holders(self) -> list[str]:
+        """With 'partition: columns': the parties that hold any, by name."""
+        return sorted(party.name for party in self.parties if party.columns)
+
+    def columns_of(self, name: str) -> list[str]:
+        """The released columns that a party holds, in schema order."""
+        held = self.party(name).columns
+        return [column for column in self.table.released if held is None or column in held]
+
+    def owner(self, columns: Collection[str]) -> str | None:
+        """Who holds all of these columns; None: nobody alone does, or everybody does."""
+        return next((name for name in self.holders if set(columns) <= set(self.columns_of(name))), None)
 
     def party(self, name: str) -> Party:
         return next(party for party in self.parties if party.name == name)
 
     def share(self, name: str) -> float:
         """A party's public weight in averages; the shares of all parties sum to 1."""
-        return self.party(name).rows / sum(party.rows for party in self.parties)
+        if self.partition == "columns":
+            return 1 / len(self.parties)
+        return self.party(name).rows / self.declared_rows
 
     def digest(self) -> str:
         """What is left out of the plan is left out here: plans from before these sections keep their digests."""

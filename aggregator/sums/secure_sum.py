@@ -22,9 +22,12 @@ from aggregator.sums.adding import (
     plain_answers,
     plain_total,
     sealed_round,
+    weight_of,
 )
+from aggregator.sums.bound import BoundLists
 from aggregator.sums.epochs import Epoch, KeyAgreement
 from aggregator.sums.exchange import Exchange
+from aggregator.sums.letters import Carrier
 from crypto.keys import Identity
 from crypto.rounds import Round
 from synth.certificate.certificate import Signature, SignedStatement, Statement, events_of
@@ -36,7 +39,7 @@ from synth.messages.sums import purpose_of, question_of, tolerates_loss
 from synth.messages.wire import Envelope
 from synth.plan import Plan
 from synth.privacy.workable import unworkable
-from synth.programme import mode_of, whole_cost
+from synth.programme import mode_of, programme, whole_cost
 
 log = logging.getLogger("aggregator")
 T = TypeVar("T")
@@ -48,8 +51,15 @@ MOST_TURNS = 5  # beside one for each party that may be lost
 class SecureSum:
     """One ask out, one sum back."""
 
-    def __init__(self, plan: Plan, run: str, exchange: Exchange, roster: Mapping[str, Identity] | None = None) -> None:
-        self.plan, self.run = plan, run
+    def __init__(
+        self,
+        plan: Plan,
+        run: str,
+        exchange: Exchange,
+        roster: Mapping[str, Identity] | None = None,
+        lists: BoundLists | None = None,
+    ) -> None:
+        self.plan, self.run, self.lists = plan, run, lists or BoundLists()
         self.agreement = KeyAgreement(plan, run, exchange, roster)
         self.parties = [party.name for party in plan.parties]  # who still takes part
         self.epoch: Epoch | None = None
@@ -99,6 +109,8 @@ class SecureSum:
 
     def _go_on_without(self, lost: set[str]) -> None:
         rest = [party for party in self.parties if party not in lost]
+        if missed := sorted(lost & self.lists.needed):
+            raise _needed(missed)
         if len(rest) < self.plan.minimum_parties:
             raise MissingParties(
                 f"no answer from {', '.join(sorted(lost))}; the plan opens no sum of fewer than "
@@ -113,31 +125,48 @@ class SecureSum:
             self.epoch = self.agreement.agree(greetings or self.agreement.greet(self.parties))
         return self.epoch
 
+    def _recall(self, sequence: int) -> None:
+        """A sum whose list was shown to the parties is formed with that list or never."""
+        bound = self.lists.of(sequence)
+        if bound is not None and bound != sorted(self.parties):
+            log.warning("ask %d is bound to %s; they are asked again", sequence, ", ".join(bound))
+            self.parties, self.epoch = bound, None
+
     def _round(self, ask: Ask, sequence: int) -> Sum:
+        self._recall(sequence)
         epoch, mode = self._current_epoch(), mode_of(self.plan, ask)
         moment, packed, purpose = epoch.round(sequence, question_of(ask)), wire.pack_ask(ask), purpose_of(mode)
-        content = Envelope(packed.arrays, packed.options | self._header(moment))
+        header = self._header(moment)
+        if self.plan.partition == "columns":
+            self._carry_letters(ask, header, first=programme(self.plan).stage("training").first == sequence)
+        content = Envelope(packed.arrays, packed.options | header)
         replies = self.agreement.send("ask", dict.fromkeys(epoch.parties, content))
         if mode == "plain":
             answers = plain_answers(epoch, moment, purpose, replies)
-            added = plain_total(answers)
+            added = plain_total(answers) if ask.options.get("phase") != "alignment" else weight_of(answers)
             return Sum(added.arrays, added.weight, tuple(epoch.parties), answers if ask.combine == "gather" else {})
         sealed = sealed_round(self.plan, epoch, moment, purpose, replies)
         confirmed = self._confirmed(sealed) if tolerates_loss(self.plan) else None
         total = sealed.masked_total(confirmed) if mode == "masked" else self._opened(sealed, confirmed)
         return Sum(total.arrays, total.weight, tuple(epoch.parties))
 
+    def _carry_letters(self, ask: Ask, header: dict[str, Scalar], *, first: bool) -> None:
+        """What parties must have told each other before they can answer: a key to align by, shares to count with."""
+        carrier = Carrier(self.plan, self.agreement, header)
+        if ask.options.get("phase") == "alignment":
+            carrier.key()
+        elif first:
+            carrier.shares(ask)
+
     def _confirmed(self, sealed: Sealed) -> dict[str, Confirmation]:
         """Let every party see who is in the sum. One that is lost now must come back: its sum may be known already."""
         content = Envelope(as_arrays("voucher", sealed.vouchers), self._header(sealed.moment))
+        self.lists.bind(sealed.moment.number, sealed.epoch.parties)
         try:
             replies = self.agreement.send("confirm", dict.fromkeys(sealed.epoch.parties, content))
         except Lost as lost:
             self.epoch = None
-            raise MissingParties(
-                f"{', '.join(lost.parties)} answered and then went silent; the others stand by a sum with them in it. "
-                "Nothing is lost: resume when they are back."
-            ) from lost
+            raise _needed(lost.parties) from lost
         return confirmations(sealed.epoch, sealed.moment, replies)
 
     def _opened(self, sealed: Sealed, confirmed: Mapping[str, Confirmation] | None) -> Answer:
@@ -184,3 +213,12 @@ class SecureSum:
             wrong = str(error)
         if wrong:
             raise Disagreement(f"'{statement.party}' states to have spent what the plan does not cost: {wrong}")
+
+
+def _needed(parties: list[str]) -> MissingParties:
+    """There is no way around a party that others vouched to be in a sum, and this says so."""
+    return MissingParties(
+        f"{', '.join(parties)} answered and then went silent; the others stand by a sum with them in it, and it can be "
+        "formed with nobody missing. Nothing is lost: resume when they are back. If they never are, this run is over: "
+        "take them out of the plan, give it another name and have it approved."
+    )

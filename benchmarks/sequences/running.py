@@ -30,7 +30,7 @@ def records_of(table: pd.DataFrame, plan: Plan, seed: int) -> Records:
 def owned(table: pd.DataFrame, schema: Schema) -> OwnedRows:
     places, names = pd.factorize(table[schema.owner]) if schema.owner else (np.zeros(len(table)), [""])
     time = schema.sequence.time if schema.sequence else None
-    rows, left_out, _ = Codec(schema).fit_all(table[list(schema.released)].astype(str))
+    rows, _, left_out = Codec(schema).fit_all(table[list(schema.released)].astype(str))
     when = None if time is None else table[time].to_numpy(dtype=np.float64)
     return OwnedRows(rows, [str(name) for name in names], places.astype(np.int64), when, ~left_out)
 

@@ -52,7 +52,7 @@ def owned_rows(source: Source, schema: Schema) -> OwnedRows:
     columns = {name: Growing() for name in schema.released}
     times, fits, whose = Growing(), Growing(), list[pd.Series]()
     for frame in chain([pd.DataFrame(columns=names, dtype="str")], reader.frames(names)):
-        rows, unfit, problems = codec.fit_all(frame)
+        rows, problems, unfit = codec.fit_all(frame)
         findings.add(problems, len(frame))
         for name, values in rows.columns.items():
             columns[name].extend(values)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
-import tarfile
 import time
-from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -18,16 +13,14 @@ from fedsynth.cluster.api import Cluster, told
 from fedsynth.cluster.errors import ClusterError, NotInstalled, Stuck
 from fedsynth.cluster.pods import is_ready, trouble
 from fedsynth.cluster.user import kubernetes_user
+from fedsynth.operated import SUBMIT_SECONDS, Operated
 from synth.audit_log import WHO
 from synth.plan import Plan
 
-ENDED = ("finished", "failed", "interrupted", "stopped")
-SUBMIT_SECONDS = 180.0
-POLL_SECONDS = 2.0
-SILENCE_SECONDS = 60.0  # of a run, before Flower is asked about it
+STATUS_FILE = "/run/metrics/status.json"  # what aggregator/server/snapshot.py keeps
 
 
-class Aggregator:
+class Aggregator(Operated):
     """One release of the aggregator chart."""
 
     def __init__(self, cluster: Cluster, release: str) -> None:
@@ -61,7 +54,11 @@ class Aggregator:
         return kubernetes_user(self.cluster.context)
 
     def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.ask("status"))
+        """What the runner wrote last, seconds ago at most: no process is started in the pod but `cat`."""
+        try:
+            found: dict[str, Any] = json.loads(self.cluster.run_in(self.pod(), "run", ["cat", STATUS_FILE]))
+        except (ValueError, ClusterError):  # the pod has just started
+            found = json.loads(self.ask("status"))
         return found
 
     def submit(self, plan: Plan) -> dict[str, Any]:
@@ -70,11 +67,15 @@ class Aggregator:
         name = f"{self.name}-run-{plan.digest()[:10]}-{int(time.time()) % 100_000:05d}"
         text = json.dumps(plan.model_dump(mode="json", by_alias=True))
         given = {"plan.json": text, "who": self.who}
-        self.cluster.put({"kind": "ConfigMap", "metadata": {"name": name}, "data": given})
+        labels = dict(each.split("=") for each in self.labels.split(","))
+        self.cluster.put({"kind": "ConfigMap", "metadata": {"name": name, "labels": labels}, "data": given})
         with told("read the release's job and create it"):
             template = self.cluster.core.read_namespaced_config_map(f"{self.name}-run-job", self.cluster.namespace)
             job = yaml.safe_load(template.data["job.yaml"].replace("RUN", name))
-            self.cluster.batch.create_namespaced_job(self.cluster.namespace, job)
+            made = self.cluster.batch.create_namespaced_job(self.cluster.namespace, job)
+            owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": made.metadata.uid}
+            owned = {"metadata": {"ownerReferences": [owner]}}  # the plan goes with the job, a day later
+            self.cluster.core.patch_namespaced_config_map(name, self.cluster.namespace, owned)
         return self._word_of(name)
 
     def _word_of(self, job: str) -> dict[str, Any]:
@@ -102,32 +103,10 @@ class Aggregator:
             return None
         return found
 
-    def watch(self, digest: str, flower_run: str) -> Iterator[dict[str, Any]]:
-        """The run's progress, again and again, until it ends. A pod that restarts is waited for."""
-        changed, last = time.monotonic(), None
-        while True:
-            progress = self.progress(digest)
-            if progress != last:
-                changed, last = time.monotonic(), progress
-            elif time.monotonic() - changed > SILENCE_SECONDS:  # ask Flower whether it is still alive
-                changed = time.monotonic()
-                progress = self._as_flower_sees_it(digest) or progress
-            if progress is not None and progress["flower_run"] == flower_run:
-                yield progress
-                if progress["state"] in ENDED:
-                    return
-            time.sleep(POLL_SECONDS)
-
-    def _as_flower_sees_it(self, digest: str) -> dict[str, Any] | None:
-        try:
-            return next((run for run in self.status()["runs"] if run["digest"] == digest), None)
-        except ClusterError:
-            return None
-
-    def fetch(self, name: str, out: Path, despite_gate: bool = False) -> list[Path]:
-        """Unpack a run's release into a folder; of a withheld one the papers, or everything despite its gate."""
-        content = base64.b64decode(self.ask("fetch", name, *(["--despite-gate"] if despite_gate else [])))
-        out.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-            tar.extractall(out, filter="data")
-            return [out / member.name for member in tar.getmembers()]
+    def log(self, container: str, lines: int) -> str:
+        texts = []
+        for pod in self.cluster.pods(f"{self.labels},app.kubernetes.io/component=aggregator"):
+            with told(f"read the log of {pod.metadata.name}"):
+                read = self.cluster.core.read_namespaced_pod_log
+                texts.append(read(pod.metadata.name, self.cluster.namespace, container=container, tail_lines=lines))
+        return "\n".join(texts)

@@ -7,6 +7,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
+from aggregator.states import RunState
+
 
 class ConsoleWatch:
     """A `Watch` on a terminal."""
@@ -33,7 +35,7 @@ class ConsoleWatch:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.progress.stop()
 
-    def stage(self, text: str) -> None:
+    def stage(self, text: str, state: RunState = RunState.running) -> None:
         self.progress.update(self.task, description=text, total=None, completed=0, facts="")
         if not self.console.is_terminal:
             self.console.print(text)

@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from aggregator.run import Workspace, synthesize
 from aggregator.sums.exchange import GridExchange
 from aggregator.watch import Watch
 from crypto.keys import Identity, IdentityKey
+from fed_node.linkage.people import check_source
 from fed_node.settings import PartySettings
-from fed_node.source import DataReport, check_data, read_records, read_table_as_text, source_of
+from fed_node.source import DataReport, Source, check_data, read_records, read_table_as_text, source_of
 from fedsynth.documents import write_yaml
+from fedsynth.simulation.columns import columns_apart, cut_by_columns, joined_records
 from fedsynth.simulation.local_grid import LocalGrid
 from fedsynth.simulation.partition import Partition
 from fedsynth.simulation.whole_units import partition_units, units_in
@@ -96,6 +99,16 @@ def prepare_partition(
     return plan
 
 
+def prepare_columns(content: dict[str, Any], file: Path, count: int | None, folders: Folders, seed: int | None) -> Plan:
+    """Cut a table by columns; every party declares as many rows as there are."""
+    table = read_table_as_text(file)
+    content = cut_by_columns(content, count)
+    content = content | {"parties": [party | {"rows": len(table)} for party in content["parties"]]}
+    plan = parse_plan(content)
+    prepare_tables(plan, columns_apart(table, plan, seed or 0), folders, seed)
+    return plan
+
+
 def prepare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame], folders: Folders, seed: int | None) -> None:
     """Set up every party's home on a copy of its rows, which is removed when the run is done."""
     if set(tables) != {party.name for party in plan.parties}:
@@ -108,10 +121,8 @@ def prepare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame], folders: Fold
 
 def check_rows(plan: Plan, folders: Folders, test: Path | None) -> Iterator[DataReport]:
     """How every party's rows, and the held-out ones, fit; what cannot be used ends it before anything is spent."""
-    homes = [folders.party(party.name) for party in plan.parties]
-    sources = [PartySettings.load(home).source(home) for home in homes]
-    for source in [*sources, *([] if test is None else [source_of(test)])]:
-        report = check_data(source, plan.table)
+    reports = (check_source(plan, name, source) for name, source in _sources(plan, folders).items())
+    for report in chain(reports, () if test is None else (check_data(source_of(test), plan.table),)):
         if not report.usable:
             drop(folders)
             raise DataError(str(report))
@@ -138,8 +149,16 @@ def _identity(home: Path) -> Identity:
 
 def real_records(plan: Plan, folders: Folders) -> Records:
     """All parties' rows together: on one machine there is nobody to keep them from."""
-    homes = [folders.party(party.name) for party in plan.parties]
-    return Records.concat([read_records(PartySettings.load(home).source(home), plan.table) for home in homes])
+    sources = _sources(plan, folders)
+    if plan.partition == "columns":
+        return joined_records(plan, sources)
+    return Records.concat([read_records(source, plan.table) for source in sources.values()])
+
+
+def _sources(plan: Plan, folders: Folders) -> dict[str, Source]:
+    """Where the parties' rows are; a party that only deals has none."""
+    names = plan.holders if plan.partition == "columns" else [party.name for party in plan.parties]
+    return {name: PartySettings.load(folders.party(name)).source(folders.party(name)) for name in names}
 
 
 def load_unfinished(folders: Folders) -> tuple[Plan, int | None]:

@@ -98,7 +98,7 @@ class Codec:
 
     def encode(self, frame: pd.DataFrame) -> Records:
         """The rows as records; raises `DataError` listing every problem."""
-        records, _, problems = self._read(frame)
+        records, problems, _ = self._read(frame)
         if problems or records is None:
             raise _unfit(problems)
         return records
@@ -108,15 +108,20 @@ class Codec:
 
         Only a header that is not the schema's is refused: that is the same whatever the rows are.
         """
-        records, left_out, problems = self.fit_all(frame)
-        return records.take(~left_out), problems
+        records, problems, _ = self.fit_rows(frame)
+        return records, problems
 
-    def fit_all(self, frame: pd.DataFrame) -> tuple[Records, Mask, list[Problem]]:
-        """The same with every row in its place, and which of them the rules leave out: those hold nothing."""
-        records, left_out, problems = self._read(frame)
+    def fit_rows(self, frame: pd.DataFrame) -> tuple[Records, list[Problem], Mask]:
+        """The same, with the rows that were left out."""
+        records, problems, left_out = self.fit_all(frame)
+        return records.take(~left_out), problems, left_out
+
+    def fit_all(self, frame: pd.DataFrame) -> tuple[Records, list[Problem], Mask]:
+        """The same with every row in its place: those that the rules leave out hold nothing."""
+        records, problems, left_out = self._read(frame)
         if records is None:
             raise _unfit([problem for problem in problems if not problem.outcome])
-        return records, left_out, problems
+        return records, problems, left_out
 
     def times(self, frame: pd.DataFrame) -> Floats:
         """What orders the rows of a sequence, NaN where it cannot be read; 0 where the schema names nothing."""
@@ -128,7 +133,7 @@ class Codec:
 
     def problems(self, frame: pd.DataFrame) -> list[Problem]:
         """Everything that keeps `encode` from accepting the frame, for the party's own eyes."""
-        return self._read(frame)[2]
+        return self._read(frame)[1]
 
     def decode(self, records: Records) -> pd.DataFrame:
         """A frame with labels, numbers at declared precision and times written in the declared format."""
@@ -136,9 +141,9 @@ class Codec:
             {name: self._written(name, records.columns[name]) for name in self.schema.released}, copy=False
         )
 
-    def _read(self, frame: pd.DataFrame) -> tuple[Records | None, Mask, list[Problem]]:
-        """The records by the schema's rules, if there is a column for each of its columns, those that the rules leave
-        out, and every problem."""
+    def _read(self, frame: pd.DataFrame) -> tuple[Records | None, list[Problem], Mask]:
+        """The records by the schema's rules, if there is a column for each of its columns, every problem, and the rows
+        that the rules leave out."""
         header = [str(name) for name in frame.columns]
         problems = _header_problems(self.schema, header)
         columns: dict[str, Values] = {}
@@ -149,7 +154,7 @@ class Codec:
                 columns[name], unfit = with_fallbacks(column, values, flaws)
                 left_out |= unfit
                 problems += _located(name, column, flaws)
-        return Records(columns) if usable else None, left_out, problems
+        return Records(columns) if usable else None, problems, left_out
 
     def _read_column(self, column: Column, cells: pd.Series) -> tuple[Values, list[Flaw]]:
         empty_texts = self.schema.missing_values

@@ -21,7 +21,7 @@ from dp_accounting.gaussian_mechanism import get_epsilon_gaussian, get_sigma_gau
 
 from synth.errors import BudgetError, PrivacyError
 from synth.privacy.accounting import as_units, compose, rdp_epsilon
-from synth.privacy.events import CountNoise, Event, SampledGaussian
+from synth.privacy.events import CountNoise, Event, SampledGaussian, SharedGaussian
 from synth.units import Unit
 
 _DECADE = 9000  # four-digit mantissas 1000 … 9999
@@ -42,11 +42,15 @@ def variance_for_share(epsilon: float, delta: float, share: float, queries: int)
 
 
 def calibrate_noise_multiplier(
-    epsilon: float, delta: float, sample_rate: float, steps: int, other_events: Iterable[Event] = ()
+    epsilon: float, delta: float, sample_rate: float, steps: int, other_events: Iterable[Event] = (), shares: int = 1
 ) -> float:
-    """The least noise for `steps` DP-SGD steps such that they and the other events cost at most (ε, δ)."""
+    """The least noise for `steps` DP-SGD steps such that they and the other events cost at most (ε, δ), whether a party
+    makes it alone or so many make it between them."""
     others = tuple(other_events)
-    return _least_noise(epsilon, delta, SampledGaussian(sample_rate, 1.0, steps, about=_about(others)), others)
+    about = _about(others)
+    alone = SampledGaussian(sample_rate, 1.0, steps, about=about)
+    event = SharedGaussian(sample_rate, 1.0, steps, shares, about=about) if shares > 1 else alone
+    return _least_noise(epsilon, delta, event, others)
 
 
 def calibrate_count_variance(epsilon: float, delta: float, queries: int, other_events: Iterable[Event] = ()) -> float:

@@ -1,4 +1,5 @@
-"""What every event can do; see `events` for the mechanisms."""
+"""What every event says of itself: whose privacy it is about, its words for people, how it adds up in a ledger, and its
+loss for the accountant. The kinds are in `events`."""
 
 from __future__ import annotations
 
@@ -58,6 +59,10 @@ class Event(ABC):
     def joining(self) -> float:
         """The probability with which a row takes part at all."""
         return 1.0
+
+    def shared_by(self) -> int:
+        """How many parties make the noise of a step between them."""
+        return 1
 
     @abstractmethod
     def loss(self, interval: float) -> PrivacyLossDistribution:

@@ -5,9 +5,8 @@ can be computed from an ask alone, stored in the ledger for years, printed in a 
 by an auditor with another accountant. The meaning of a field therefore never changes; a mechanism that
 differs in any way gets a new kind.
 
-An event describes itself: whose privacy it is about, its words for people, how it adds up in a ledger, and its loss for
-the accountant (computed by `losses`, loaded only then: reading a ledger or a plan needs no numerical code). So a new
-mechanism is one class here and its loss there.
+An event describes itself (`event`); its loss is computed by `losses`, loaded only then: reading a ledger or a plan
+needs no numerical code. So a new mechanism is one class here and its loss there.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from synth.errors import PrivacyError
 from synth.privacy.checks import require_count, require_one_of, require_positive
-from synth.privacy.event import Event as Event
+from synth.privacy.event import Event
 from synth.units import NOUNS, PLURALS
 
 if TYPE_CHECKING:
@@ -132,6 +131,37 @@ class SampledGaussian(Event):
 
 
 @dataclass(frozen=True)
+class SharedGaussian(SampledGaussian):
+    """The same steps where several parties make the noise between them, and only their sum is opened.
+
+    The sum is over the Poisson samples of all parties and lies on a lattice, as do its summands. Each of `parties`
+    honest parties adds Gaussian noise of variance (`noise_multiplier` × C)² / `parties`, rounded to the lattice;
+    `shared_gaussian` proves that their sum tells nobody more than Gaussian noise of the whole variance would.
+    """
+
+    kind: ClassVar[str] = "shared_gaussian"
+    parties: int  # whose noise is surely in the opened sum and unknown to the adversary
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_count(self, "parties")
+
+    def words(self) -> str:
+        return f"{super().words()}, which {self.parties} parties that do not collude add between them"
+
+    def brief(self) -> str:
+        return f"{super().brief()} by {self.parties}"
+
+    def shared_by(self) -> int:
+        return self.parties
+
+    def sampler_error(self) -> float:
+        from synth.privacy.shared_gaussian import GAP
+
+        return GAP
+
+
+@dataclass(frozen=True)
 class Gaussian(Event):
     """One release with Gaussian noise of standard deviation `noise_multiplier` × L2 sensitivity."""
 
@@ -214,8 +244,10 @@ class Unaccounted(Event):
         raise PrivacyError("unaccounted: there is no Rényi divergence of a release without a guarantee")
 
 
+__all__ = ["CountNoise", "Event", "Gaussian", "Laplace", "SampledGaussian", "SharedGaussian", "Unaccounted"]
+
 _BY_KIND: dict[str, type[Event]] = {
-    event.kind: event for event in (CountNoise, SampledGaussian, Gaussian, Laplace, Unaccounted)
+    event.kind: event for event in (CountNoise, SampledGaussian, SharedGaussian, Gaussian, Laplace, Unaccounted)
 }
 
 
