@@ -17,6 +17,7 @@ from pathlib import Path
 
 from fed_node.answers import AnswerKey, AnswerStore, check_run_name, digest_of
 from fed_node.consent.approvals import Approvals, check_ask, check_automatic, check_policy, sent_plan
+from fed_node.consent.offers import OFFERED, Offers
 from fed_node.consent.policy import Policy
 from fed_node.consent.policy_file import PolicyFile
 from fed_node.errors import NotApproved, NotReserved, PolicyRefused, RunFinished, RunOfAnotherPlan, StoreDamaged
@@ -59,6 +60,7 @@ class Party:
         self.ledger = Ledger(home / LEDGER, self.settings.dataset, budget_of(self.settings, self.policy))
         self.approvals = Approvals(home / "approved")
         self.begun = Approvals(home / "begun")  # copies of plans that a policy approved, to take their runs up again
+        self.offers = Offers(home / OFFERED, self.settings.name)
         self.answers = AnswerStore(home / "answers")
         self.audit_log = AuditLog(home / FILE, self.settings.name)
         self.witnesses = Witnesses(home, self.settings.name, self.settings.dataset, self.ledger)
@@ -138,7 +140,8 @@ class Party:
         if known is None:
             known = self.begun.get(digest) if self.begun.has(digest) else sent_plan(digest, text)
         if kind != "finish":
-            check_automatic(self.policy, known)
+            with self.offers.kept_if_refused(known):
+                check_automatic(self.policy, known)
         return known
 
     def _keep(self, run: Run, kind: str) -> None:

@@ -39,6 +39,8 @@ MODULES = {  # command → where it is; a module of several commands under one n
     "audit-log": "audit_log",
     "verify": "verify",
     "audit": "audit",
+    "sandbox": "sandbox",
+    "console": "console",
     "simulate": "simulate",
     "sample": "simulate",
     "evaluate": "evaluate",

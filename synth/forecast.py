@@ -78,8 +78,8 @@ def forecast(plan: Plan) -> Forecast | None:
     asked = training.whole_cost(party)
     if plan.family.answers == "counts":
         return _with_pairs(found, plan, _sigma(plan, asked))
-    alone = step_noises(asked, rows)
-    return replace(found, step_noise=max(alone) * sqrt(len(plan.parties)) if alone else None)
+    noises = step_noises(asked, rows, len(plan.parties))
+    return replace(found, step_noise=max(noises) if noises else None)
 
 
 def _with_pairs(found: Forecast, plan: Plan, sigma: float) -> Forecast:

@@ -59,8 +59,8 @@ class Privacy(Strict):
     )
     noise: Literal["shared", "local"] = Field(
         "shared",
-        description="Counts: each party adds a share of the noise and only the secure sum is private enough to open, "
-        "or each adds all of it and trusts nobody.",
+        description="Counts and sums of gradients: each party adds a share of the noise and only the secure sum is "
+        "private enough to open, or each adds all of it and trusts nobody.",
     )
 
 

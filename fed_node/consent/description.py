@@ -72,6 +72,8 @@ def _training(plan: Plan) -> str:
         return asked
     if plan.family.answers == "counts":
         return f"{asked}, as published" if plan.profile == "faithful" else f"{asked}: counts, with noise as above"
+    if plan.family.answers == "gradients":
+        return f"{asked}: sums of gradients, each row's influence limited, {_noise_of_counts(plan)}"
     return f"{asked}, each row's influence limited and noise added here"
 
 

@@ -18,6 +18,7 @@ from fedsynth.commands.checking import reports_on, show_report, source_to_check
 from fedsynth.commands.home import Home, HomeOption
 from fedsynth.commands.ledger_drill import show_against, show_restored
 from fedsynth.commands.ledger_tables import ledger_report
+from fedsynth.commands.node_backup import backup, restore
 from fedsynth.documents import write_yaml
 from fedsynth.party_home import identity_of, make_home, party_name
 from fedsynth.provision.federation import Member
@@ -33,6 +34,8 @@ app = typer.Typer(
 )
 
 app.command("audit-log")(node_audit_log)
+app.command()(backup)
+app.command()(restore)
 SOCKET = "worker.sock"
 
 

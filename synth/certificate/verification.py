@@ -61,6 +61,7 @@ def check_certificate(certificate: Certificate, evidence: Evidence) -> list[Find
         _epsilon(certificate, statements),
         _cost(statements, evidence),
         *_tables(certificate, evidence),
+        *_models(certificate, evidence),
         _plan(certificate, statements, evidence),
         *_assessment(certificate, statements, evidence.plan),
     ]
@@ -174,12 +175,24 @@ def _tables(certificate: Certificate, evidence: Evidence) -> Iterable[Finding]:
         yield Finding("table", None, "none was given (--table), and none lies beside the certificate")
 
 
+def _models(certificate: Certificate, evidence: Evidence) -> Iterable[Finding]:
+    for name, digest in evidence.models.items():
+        if not certificate.model_sha256:
+            told = "is not covered: certificates of version 0.2 and before say nothing about the model"
+            yield Finding(f"model {name}", None, told)
+            continue
+        holds = digest in certificate.model_sha256.values()
+        yield Finding(f"model {name}", holds, "is the certified one" if holds else "is not what was certified")
+
+
 def _plan(certificate: Certificate, statements: list[Statement], evidence: Evidence) -> Finding:
     what, plan = "plan", evidence.plan
     if plan is None:
         return evidence.missing(what, "none was given (--plan) or lies beside it: a party may be missing altogether")
     if (plan.digest(), plan.table.digest()) != (certificate.plan_digest, certificate.schema_digest):
         return Finding(what, False, "is another plan than the certified one")
+    if certificate.plan_name not in (None, plan.name):
+        return Finding(what, False, "the certificate calls the plan otherwise than the plan itself")
     if not all(_takes_part(plan, statement.party) for statement in statements):
         return Finding(what, False, "does not name every party that made a statement")
     if wrong := _otherwise(certificate, statements, plan):

@@ -8,6 +8,7 @@ sum that is opened holds more than was charged, and whoever fits a model to it s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sized
+from math import sqrt
 from typing import Protocol
 
 from synth.errors import PrivacyError
@@ -61,9 +62,11 @@ def count_variances(events: Iterable[Event]) -> list[float]:
     return [event.variance for event in events if isinstance(event, CountNoise)]
 
 
-def step_noises(events: Iterable[Event], rows: int) -> list[float]:
-    """Of those of the events that are training: noise in one number of a step, beside what all rows in it can do."""
-    return [e.noise_multiplier / (e.sample_rate * rows) for e in events if isinstance(e, SampledGaussian)]
+def step_noises(events: Iterable[Event], rows: int, parties: int) -> list[float]:
+    """Of those of the events that are training: noise of so many parties in one number of a step, beside what all rows
+    in it can do."""
+    steps = [event for event in events if isinstance(event, SampledGaussian)]
+    return [e.noise_multiplier / (e.sample_rate * rows) * sqrt(parties / e.shared_by()) for e in steps]
 
 
 def _share(plan: Sharing, variance: float) -> float:
