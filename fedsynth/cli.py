@@ -35,6 +35,8 @@ MODULES = {  # command → where it is; a module of several commands under one n
     "resume": "run",
     "forget": "run",
     "fetch": "run",
+    "backup": "backup",
+    "restore": "backup",
     "uninstall": "install",
     "audit-log": "audit_log",
     "verify": "verify",

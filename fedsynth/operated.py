@@ -28,8 +28,8 @@ class Operated(ABC):
     """One aggregator."""
 
     @abstractmethod
-    def ask(self, *words: str) -> str:
-        """What `python -m aggregator.server.control WORDS` says there."""
+    def ask(self, *words: str, typed: str | None = None) -> str:
+        """What `python -m aggregator.server.control WORDS` says there; `typed` is what it reads."""
 
     @abstractmethod
     def submit(self, plan: Plan) -> dict[str, Any]:

@@ -44,9 +44,10 @@ class Aggregator(Operated):
         )
         raise Stuck(reason)
 
-    def ask(self, *words: str) -> str:
+    def ask(self, *words: str, typed: str | None = None) -> str:
         acting = ["/usr/bin/env", f"{WHO}={self.who}"]
-        return self.cluster.run_in(self.pod(), "run", [*acting, "python", "-m", "aggregator.server.control", *words])
+        command = [*acting, "python", "-m", "aggregator.server.control", *words]
+        return self.cluster.run_in(self.pod(), "run", command, typed)
 
     @cached_property
     def who(self) -> str:

@@ -21,7 +21,7 @@ def show_status(found: dict[str, Any]) -> None:
     for node in found["nodes"]:
         parties.add_row(node["party"], "yes" if node["online"] else "no")
     for party in found.get("not_registered", []):
-        parties.add_row(party, "its key is refused: it was revoked before; new keys are needed")
+        parties.add_row(party, "not registered: just being installed, or its key was revoked before")
     runs = Table("plan", "where it stands", "round", "ε", "since", "digest")
     standings = [Standing.from_json(run) for run in found["runs"]]
     for each in sorted(standings, key=lambda run: run.began):
