@@ -29,7 +29,7 @@ MODULES = {  # command → where it is; a module of several commands under one n
     "preflight": "preflight",
     "install": "install",
     "run": "run",
-    "status": "run",
+    "status": "status",
     "logs": "run",
     "stop": "run",
     "resume": "run",

@@ -14,10 +14,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aggregator.states import ENDED, Standing
-from synth.plan import Plan
+
+if TYPE_CHECKING:
+    from synth.plan import Plan  # loads pandas; `fedsynth status` does not
 
 SUBMIT_SECONDS = 180.0  # for a run that was submitted to begin
 POLL_SECONDS = 2.0

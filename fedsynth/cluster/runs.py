@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -15,7 +15,9 @@ from fedsynth.cluster.pods import is_ready, trouble
 from fedsynth.cluster.user import kubernetes_user
 from fedsynth.operated import SUBMIT_SECONDS, Operated
 from synth.audit_log import WHO
-from synth.plan import Plan
+
+if TYPE_CHECKING:
+    from synth.plan import Plan  # loads pandas; `fedsynth status` does not
 
 STATUS_FILE = "/run/metrics/status.json"  # what aggregator/server/snapshot.py keeps
 
