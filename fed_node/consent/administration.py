@@ -1,9 +1,10 @@
 """What the administrator decides while the worker holds the ledger: approving a plan, and taking an approval back.
 
 A ledger has one writer. If that is the worker, it is asked over its second socket, at the address that it left in the
-home; else the commands write themselves. In a cluster only the worker's own container mounts that socket, and the console's if there is
-one: whoever takes over the containers that decode the aggregator's bytes can still approve nothing. Nor can the aggregator: the action of
-a Flower message is an identifier, which has no '/', and the ClientApp carries only the kinds that it lists.
+home; else the commands write themselves. In a cluster only the worker's own container mounts that socket, and the
+console's if there is one: whoever takes over the containers that decode the aggregator's bytes can approve
+nothing. Nor can the aggregator: the action of a Flower message is an identifier, which has no '/', and the ClientApp
+carries only the kinds that it lists.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def aggregator(
     metrics: Annotated[
         Path | None, typer.Option(help="What the runner writes for monitoring: who is connected.")
     ] = None,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = AGGREGATOR_PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="On loopback, where it listens.")] = AGGREGATOR_PORT,
     token_file: TokenFile = None,
 ) -> None:
     """Serve the operator's page on loopback until told to end. It only reads.
@@ -49,7 +49,7 @@ def aggregator(
 @app.command()
 def party(
     home: Home,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = PARTY_PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="On loopback, where it listens.")] = PARTY_PORT,
     token_file: TokenFile = None,
 ) -> None:
     """Serve a party administrator's page on loopback until told to end.
