@@ -15,7 +15,8 @@ from synth.neural.synthesizer import NeuralSynthesizer
 from synth.plan import parse_plan
 from synth.privacy.dpsgd import lattice_sensitivity
 from synth.privacy.events import SampledGaussian, SharedGaussian
-from synth.synthesizers.registry import build
+from synth.synthesizers.registry import FAMILIES, build, settings_of
+from tests.contract.test_synthesizers import SMALLEST
 from tests.inline import Inline, statistics_of, trained
 from tests.small import plan_content, plan_of, table
 
@@ -56,7 +57,14 @@ def test_three_parties_train_as_one_would() -> None:
         np.testing.assert_allclose(left[name], right[name], rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("settings", [SMALL, CTGAN])
+def takes_part(name: str) -> bool:
+    return "exchange" in settings_of(name).model_fields
+
+
+EVERYONE = [SMALL, *(SMALLEST[name] | {"exchange": "gradients"} for name in sorted(FAMILIES) if takes_part(name))]
+
+
+@pytest.mark.parametrize("settings", EVERYONE, ids=lambda settings: settings["name"])
 @pytest.mark.parametrize(("noise", "colluders", "shares"), [("shared", 1, 2), ("shared", 0, 3), ("local", 1, 1)])
 def test_the_opened_sum_has_the_noise_that_was_charged(
     settings: dict[str, Any], noise: str, colluders: int, shares: int
