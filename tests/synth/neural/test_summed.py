@@ -166,3 +166,15 @@ def test_exchanging_weights_stays_what_it_was() -> None:
 def test_what_does_not_go_together_is_refused(changes: dict[str, Any], privacy: Any) -> None:
     with pytest.raises(PlanError, match="exchange"):
         build(parse_plan(plan_content({"name": "ctgan", "exchange": "gradients"} | changes) | {"privacy": privacy}))
+
+
+@pytest.mark.parametrize("family", ["vae", "findiff"])
+def test_families_on_bins_sum_gradients_unless_they_are_told_to_average(family: str) -> None:
+    """By default a step is a round with noise that parties share; what was published averages weights."""
+    shared, averaged = plan_of({"name": family}), plan_of({"name": family, "exchange": "weights"})
+    assert (shared.family.answers, averaged.family.answers) == ("gradients", "updates")
+    assert shared.family.asks == 10 * averaged.family.asks
+    assert plan_of({"name": family}, profile="faithful").family.answers == "updates"
+    with pytest.raises(PlanError, match="exchange"):
+        build(plan_of({"name": family, "server": {"optimizer": "fedyogi"}}))
+    build(plan_of({"name": family, "exchange": "weights", "server": {"optimizer": "fedyogi", "proximal": 0.01}}))
