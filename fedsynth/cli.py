@@ -39,7 +39,7 @@ MODULES = {  # command → where it is; a module of several commands under one n
     "verify": "verify",
     "audit": "audit",
     "simulate": "simulate",
-    "sample": "simulate",
+    "sample": "sample",
     "evaluate": "evaluate",
 }
 

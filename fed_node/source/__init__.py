@@ -176,7 +176,7 @@ def _header_report(codec: Codec, reader: Reader) -> DataReport:
     header = reader.header()
     if isinstance(reader, CsvFile) and not set(header) & set(codec.schema.columns):
         return DataReport(reader.place, 0, 0, (NO_HEADER,))
-    return DataReport(reader.place, 0, 0, tuple(codec.problems(pd.DataFrame(columns=header, dtype="str"))))
+    return DataReport(reader.place, 0, 0, tuple(codec.problems_of_header(header)))
 
 
 def _pieces(reader: Reader, columns: list[str]) -> Iterator[pd.DataFrame]:

@@ -13,13 +13,14 @@ from rich.table import Table
 
 from crypto.errors import CryptoError
 from crypto.keys import Identity
-from fedsynth.documents import read_plan
+from fedsynth.documents import read_plan, read_plan_content
 from fedsynth.keyring import read_keys
+from fedsynth.plan_content import with_parties
 from synth.certificate.certificate import LARGEST_CERTIFICATE_BYTES, Certificate, Signature, parse_certificate
 from synth.certificate.promise import promise
 from synth.certificate.verification import Evidence, Finding, check_certificate
 from synth.errors import InputError, NotVerified
-from synth.plan import Plan
+from synth.plan import Plan, parse_plan
 
 MARKS = {True: "[green]holds[/]", False: "[bold red]FAILS[/]", None: "[yellow]not checked[/]"}
 
@@ -55,7 +56,7 @@ def verify(
     evidence = Evidence(
         is_signed=is_signed,
         keys=read_keys(keys) if keys else None,
-        plan=_plan(plan, certificate.parent / "plan.json"),
+        plan=_plan(plan, certificate.parent / "plan.json", document),
         tables={path.name: sha256_of(path) for path in table or _beside(certificate, document)},
         unsigned=unsigned,
         now=dt.datetime.now(dt.UTC),
@@ -94,9 +95,15 @@ def read_certificate(path: Path) -> Certificate:
         raise InputError(f"the certificate {path} cannot be read: {error.strerror}.") from None
 
 
-def _plan(given: Path | None, beside: Path) -> Plan | None:
-    """What the parties approved is known by its digest, so the copy beside the certificate is as good as any."""
-    return read_plan(given or beside) if given or beside.is_file() else None
+def _plan(given: Path | None, beside: Path, document: Certificate) -> Plan | None:
+    """What the parties approved is known by its digest, so the copy beside the certificate is as good as any. Of a
+    simulation that split one table among its parties, the plan it was made from is as good, too: it is the copy but
+    for the parties."""
+    if given is None or not (document.simulated and beside.is_file()):
+        return read_plan(given or beside) if given or beside.is_file() else None
+    plan, copy = read_plan_content(given), read_plan(beside)
+    split = parse_plan(with_parties(plan, {party.name: party.rows for party in copy.parties}))
+    return copy if split.digest() == copy.digest() else parse_plan(plan)
 
 
 def _beside(certificate: Path, document: Certificate) -> list[Path]:
