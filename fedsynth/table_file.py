@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from synth.errors import InputError
+from synth.errors import InputError, OutputError
 from synth.messages.archive import write_durably
 
 FORMATS = ".csv, .csv.gz or .parquet"
@@ -25,6 +25,8 @@ def require_new_file(path: Path, overwrite: bool = False) -> None:
         raise InputError(f"{path} is a folder; give the path of a file in it")
     if path.exists() and not overwrite:
         raise InputError(f"{path} exists already; choose another --out, or add --overwrite")
+    if path.parent.exists() and not path.parent.is_dir():
+        raise OutputError(f"cannot write {path}: {path.parent} is a file. Choose another --out.")
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}; make it (mkdir -p {path.parent}) or choose another --out")
 

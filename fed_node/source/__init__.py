@@ -8,6 +8,7 @@ for the administrator, who decides; `read_records`, beside a release, follows th
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -133,8 +134,18 @@ def text_pieces(path: Path) -> Iterator[pd.DataFrame]:
             f"{reader.place}: in the header, columns {', '.join(map(str, repeated))} do not have names of their own; "
             "is there a header line? If so, rename them."
         )
+    if isinstance(source, CsvSource) and not any(map(_is_name, header)):
+        raise DataError(
+            f"{reader.place}: its first line has no names, only numbers or dates. Is there a header line? Add one with "
+            "the names of the columns."
+        )
     for piece in _pieces(reader, header):
         yield piece.astype("str").where(piece.notna(), "")
+
+
+def _is_name(cell: str) -> bool:
+    """Whether a cell could be a column's name: not a number, a date or nothing."""
+    return not re.fullmatch(r"[\s\d.,:;/+eE-]*", cell)
 
 
 def check_data(source: Source, schema: Schema) -> DataReport:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +24,7 @@ from synth.certificate.verification import Evidence, Finding, check_certificate
 from synth.errors import InputError, NotVerified
 from synth.plan import Plan, parse_plan
 
+NOTHING = "Nothing is promised: the certificate does not hold."
 MARKS = {True: "[green]holds[/]", False: "[bold red]FAILS[/]", None: "[yellow]not checked[/]"}
 
 
@@ -43,6 +46,7 @@ def verify(
         bool,
         typer.Option("--unsigned", help="What is missing (keys, plan, a signature) is said and does not fail."),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print findings and promise as JSON, for programs.")] = False,
 ) -> None:
     """Check a CERTIFICATE: signatures, table, plan, and ε composed anew from the events that the parties signed.
 
@@ -62,10 +66,16 @@ def verify(
         now=dt.datetime.now(dt.UTC),
     )
     findings = check_certificate(document, evidence)
-    console = Console()
-    console.print(_report(findings))
-    console.print(promise(document), markup=False, highlight=False)
-    if failed := [finding for finding in findings if finding.holds is False]:
+    failed = [finding for finding in findings if finding.holds is False]
+    words = promise(document) if not failed else NOTHING
+    if as_json:
+        found = {"holds": not failed, "findings": [asdict(finding) for finding in findings], "promise": words}
+        typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+    else:
+        console = Console()
+        console.print(_report(findings))
+        console.print(words, markup=False, highlight=False)
+    if failed:
         raise NotVerified("; ".join(f"{finding.what}: {finding.detail}" for finding in failed) + ".")
 
 
