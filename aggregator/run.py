@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from aggregator.publish import Release, publish, require_no_formulas
 from aggregator.stages import Course
+from aggregator.states import RunState
 from aggregator.sums.admit import admit
+from aggregator.sums.bound import BoundLists
 from aggregator.sums.exchange import GridExchange
 from aggregator.sums.secure_sum import SecureSum
 from aggregator.watch import Watch
@@ -49,6 +52,10 @@ class Workspace:
         except (OSError, CryptoError) as error:
             raise InputError(f"the aggregator's key {self.identity} cannot be used ({error}).") from None
 
+    @cached_property
+    def lists(self) -> BoundLists:
+        return BoundLists(self.work / "lists.json")
+
     @property
     def checkpoint(self) -> Path:
         return self.work / "checkpoint.npz"
@@ -59,14 +66,14 @@ def synthesize(plan: Plan, exchange: GridExchange, workspace: Workspace, watch: 
     require_no_formulas(plan)  # what cannot be carried out fails before anybody is asked
     key, synthesizer = workspace.key, build(plan)
     course = Course.taken_up(plan, workspace.checkpoint, watch, workspace.seed)
-    watch.stage("admitting parties")
-    sums = admit(plan, course.position.run, exchange, workspace.roster)
+    watch.stage("admitting parties", RunState.admitting)
+    sums = admit(plan, course.position.run, exchange, workspace.roster, workspace.lists)
     statistics = agree(course, sums)
     train(course, sums, synthesizer, statistics)
-    watch.stage(f"drawing {plan.rows:,} rows")
+    watch.stage(f"drawing {plan.rows:,} rows", RunState.releasing)
     rows = synthesizer.sample(plan.rows, course.position.seed)
     found = assess(course, sums, statistics, rows) if plan.assessment else None
-    watch.stage("collecting the parties' signed statements")
+    watch.stage("collecting the parties' signed statements", RunState.releasing)
     statements = sums.finish()
     return publish(
         plan, synthesizer, rows, statements, found, course.position, workspace.output, workspace.simulated, key

@@ -59,6 +59,8 @@ class Course:
         self.watch.stage(doing)
         spending = Spending(self.plan, self.position.spent, self.position.sums)
         start = self.position.sequence
+        if isinstance(inquiry, Synthesizer) and start > stage.first:  # taken up again: say at once how far it is
+            self.watch.round(start - stage.first, stage.asks, inquiry.losses(), spending.epsilon())
         for ask, total in federate(inquiry, sums, start - stage.first, start):
             done = self.position.sequence + 1
             spending.add(inquiry, ask, self.position.sequence, list(total.parties))

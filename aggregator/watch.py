@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from aggregator.states import RunState
+
 
 class Watch(Protocol):
     """Told about progress; the command line draws bars, a cluster writes log lines and metrics."""
 
-    def stage(self, text: str) -> None:
+    def stage(self, text: str, state: RunState = RunState.running) -> None:
         """A new stage of the run began."""
 
     def round(self, done: int, total: int, losses: dict[str, float], epsilon: float | None) -> None:
@@ -18,7 +20,7 @@ class Watch(Protocol):
 class Silent:
     """Nobody is waiting."""
 
-    def stage(self, text: str) -> None:
+    def stage(self, text: str, state: RunState = RunState.running) -> None:
         pass
 
     def round(self, done: int, total: int, losses: dict[str, float], epsilon: float | None) -> None:

@@ -75,7 +75,7 @@ class BehindDoors(Deployment):
                 administration.approve(self.home(name), plan)
         self.plan = plan
         self.submit()
-        if self.wait("finished", "failed", seconds=900)["state"] != "finished":
+        if self.wait("released", "failed", seconds=900)["state"] != "released":
             return 0
         release = self.state / "runs" / plan.digest() / "release" / "certificate.json"
         return len(Certificate.model_validate_json(release.read_bytes()).statements)

@@ -33,6 +33,7 @@ MODULES = {  # command → where it is; a module of several commands under one n
     "logs": "run",
     "stop": "run",
     "resume": "run",
+    "forget": "run",
     "fetch": "run",
     "uninstall": "install",
     "audit-log": "audit_log",

@@ -30,6 +30,7 @@ class Finding:
     check: str
     holds: bool
     words: str
+    warning: bool = False  # holds, and should be looked at all the same
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,13 @@ def _answers(endpoint: Endpoint) -> Finding:
     try:
         answer = endpoint.request("GET", "/health")
     except httpx.ConnectError as error:
+        if "certificate has expired" in str(error) or "not yet valid" in str(error):
+            return Finding(
+                "TLS",
+                False,
+                f"the certificate of {endpoint.dialled} has ended or has not begun (or this clock is wrong): the "
+                "operator runs `fedsynth provision --rotate server` and installs again; nodes reconnect by themselves",
+            )
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return Finding(
                 "TLS",

@@ -29,14 +29,20 @@ from flwr.proto.fab_pb2 import Fab
 from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 
-from aggregator.server.run_folder import all_runs, as_text, named
+from aggregator.server.run_folder import RunFolder, all_runs, as_text, named
+from aggregator.states import DONE, RunState, now_text
 from crypto.tls import client_context
 from synth.audit_log import FILE, AuditLog, as_lines, caller
 from synth.errors import FedsynthError, InputError, ProtocolError
 
-LABEL = Path("/opt/fedsynth/app")  # the bundle without code; see app/pyproject.toml
+LABEL = Path(os.environ.get("FEDSYNTH_APP", "/opt/fedsynth/app"))  # the bundle without code; see app/pyproject.toml
 PATIENCE_SECONDS = 120.0  # for a SuperLink that is starting
 UNREGISTERED = "unregistered"
+PRECONDITION_FAILED = 412
+REVOKED_KEY = (
+    "its node key was registered before and revoked, and a revoked key never returns. It makes new ones (`fedsynth "
+    "node keygen`), and you `fedsynth provision --rotate` it with its new join file."
+)
 
 
 class Control:
@@ -70,13 +76,26 @@ class Control:
         removed = [node for key, node in known.items() if key not in wanted]
         for node in removed:
             self.client.UnregisterNode(UnregisterNodeRequest(node_id=node["id"]))
-        added = [name for key, name in wanted.items() if key not in known]
-        for key, name in wanted.items():
-            if key not in known:
-                self.client.RegisterNode(RegisterNodeRequest(public_key=key, name=name))
-        return {"added": added, "removed": [node["party"] for node in removed], "registered": sorted(wanted.values())}
+        refused = {name: why for key, name in wanted.items() if key not in known and (why := self._refusal(key, name))}
+        added = [name for key, name in wanted.items() if key not in known and name not in refused]
+        return {
+            "added": added,
+            "removed": [node["party"] for node in removed],
+            "registered": sorted(set(wanted.values()) - set(refused)),
+            "refused": refused,
+        }
 
-    def submit(self, plan: dict[str, Any], label: Path = LABEL, who: str = "") -> dict[str, Any]:
+    def _refusal(self, key: bytes, name: str) -> str | None:
+        """Register a party; why not, if the SuperLink does not take its key. The others do not wait for it."""
+        try:
+            self.client.RegisterNode(RegisterNodeRequest(public_key=key, name=name))
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code != PRECONDITION_FAILED:
+                raise
+            return REVOKED_KEY
+        return None
+
+    def submit(self, plan: dict[str, Any], who: str = "", label: Path = LABEL) -> dict[str, Any]:
         """Start (or take up again) a run of a plan, for whoever is named."""
         from flwr.cli.build import build_fab_from_disk  # Flower's whole command line; status does not need it
 
@@ -100,17 +119,6 @@ class Control:
             return "unknown", ""
         return f"{status.status}:{status.sub_status}".rstrip(":"), status.details
 
-    def runs(self, state: Path) -> list[dict[str, Any]]:
-        """Progress of every run; one that Flower gave up while it still called itself running was interrupted."""
-        found = [run.progress for run in all_runs(state) if run.progress]
-        for progress in found:
-            if progress["state"] == "running":
-                status, details = self.outcome(progress["flower_run"])
-                if status.startswith("finished"):
-                    message = f"{details or status}. Nothing is lost: `fedsynth resume {progress['plan']}`."
-                    progress |= {"state": "interrupted", "error": {"code": "interrupted", "message": message}}
-        return found
-
     def stop(self, flower_run: str) -> dict[str, Any]:
         return {"stopped": bool(self.client.StopRun(StopRunRequest(run_id=int(flower_run))).success)}
 
@@ -126,14 +134,11 @@ def carry_out(words: list[str]) -> dict[str, Any] | str:
         case ["submit", path]:
             return control.submit(json.loads(Path(path).read_bytes()), who=_submitter(Path(path)))
         case ["status"]:
-            nodes = [{k: v for k, v in node.items() if k != "key"} for node in control.nodes()]
-            return {"nodes": nodes, "runs": control.runs(state)}
+            return overview(control, state)
         case ["stop", name]:
-            run = named(state, name)
-            with log.noted("stop", caller(), plan=run.path.name):
-                outcome = control.stop(run.progress["flower_run"])
-                run.report(run.progress | {"state": "stopped"})
-            return outcome | {"plan": run.progress["plan"]}
+            return _stopped(control, named(state, name), log)
+        case ["forget", name]:
+            return _forgotten(named(state, name), log)
         case ["plan", name]:
             found: dict[str, Any] = json.loads((named(state, name).path / "plan.json").read_bytes())
             return found
@@ -144,8 +149,35 @@ def carry_out(words: list[str]) -> dict[str, Any] | str:
         case ["audit-log"]:
             return as_lines(log.read())
     raise InputError(
-        "say one of: register FILE, submit FILE, status, stop NAME, plan NAME, fetch NAME [--despite-gate], audit-log"
+        "say one of: register FILE, submit FILE, status, stop NAME, forget NAME, plan NAME, fetch NAME "
+        "[--despite-gate], audit-log"
     )
+
+
+def overview(control: Control, state: Path) -> dict[str, Any]:
+    """Who is connected and where every run stands: all that `fedsynth status` shows."""
+    nodes = [{name: value for name, value in node.items() if name != "key"} for node in control.nodes()]
+    runs = [standing.to_json() for run in all_runs(state) if (standing := run.standing)]
+    return {"time": now_text(), "superlink": True, "nodes": nodes, "runs": runs}
+
+
+def _stopped(control: Control, run: RunFolder, log: AuditLog) -> dict[str, Any]:
+    standing = run.standing
+    if standing is None or standing.state in DONE:
+        raise InputError(f"run '{run.name or run.path.name[:12]}' is not going on; there is nothing to stop")
+    with log.noted("stop", caller(), plan=run.path.name):
+        run.report(standing.to(RunState.stopped, now_text(), stage="stopped"))  # first: nobody resumes it meanwhile
+        stopped = control.stop(standing.flower_run)
+    return stopped | {"plan": standing.plan}
+
+
+def _forgotten(run: RunFolder, log: AuditLog) -> dict[str, Any]:
+    name = run.name
+    if run.is_taken:
+        raise InputError(f"run '{name}' is going on; `fedsynth stop {name}` first")
+    with log.noted("forget", caller(), plan=run.path.name):
+        run.forget()
+    return {"forgotten": name, "digest": run.path.name}
 
 
 def _submitter(plan: Path) -> str:

@@ -1,82 +1,83 @@
-"""The aggregator for its operator's monitoring, in Prometheus' text format: who is connected, how far the runs are.
+"""The aggregator for its operator's monitoring, in Prometheus' text format: who is connected, where the runs stand.
 
-Everything here is public: computed from plans and opened sums. The edge serves the file; the runner writes it again and
-again, so it also tells of runs whose process is gone.
+Everything here is public: computed from plans and opened sums. One gauge of value 1 names a run's state; a run that is
+forgotten (`fedsynth forget`) is gone from here, too.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import os
-import threading
-import time
-from pathlib import Path
+from collections import defaultdict
 from typing import Any
 
-import httpx
+from aggregator.states import RunState
 
-from aggregator.server.control import Control
-from synth.messages.archive import write_durably
+HELP = {
+    "fedsynth_up": "Whether the SuperLink answers.",
+    "fedsynth_party_connected": "Whether a registered party's node is connected.",
+    "fedsynth_party_registered": "0 for a party of the values whose key the SuperLink refuses.",
+    "fedsynth_server_certificate_expiry_days": "Days until the certificate that parties see ends.",
+    "fedsynth_run_state": "1 for the state that a run is in, 0 for the others.",
+    "fedsynth_run_state_since_timestamp_seconds": "When a run entered its state.",
+    "fedsynth_run_waiting_for": "1 for each party that a run waits for.",
+    "fedsynth_run_round": "Rounds of training that are done.",
+    "fedsynth_run_rounds": "Rounds of training that the plan has.",
+    "fedsynth_run_round_seconds": "What the last round took.",
+    "fedsynth_run_resumed": "How often the supervisor took the run up again.",
+    "fedsynth_run_epsilon": "Epsilon that the most exposed party has spent so far.",
+    "fedsynth_run_updated_timestamp_seconds": "When a run last reported.",
+}
 
-EVERY_SECONDS = 15.0
-
-
-def keep_written(path: Path, control: Control, state: Path) -> threading.Thread:
-    """Write the file from now on, in a thread of its own."""
-
-    def write() -> None:
-        while True:
-            write_metrics(path, control, state)
-            time.sleep(EVERY_SECONDS)
-
-    thread = threading.Thread(target=write, daemon=True)
-    thread.start()
-    return thread
-
-
-def write_metrics(path: Path, control: Control, state: Path) -> None:
-    try:
-        text = metrics_text(control.nodes(), control.runs(state))
-    except httpx.HTTPError:  # the SuperLink restarts
-        text = _gauge("fedsynth_up", {}, 0)
-    write_durably(path, text.encode())
-    path.chmod(0o644)  # the edge is another user's process
+Samples = dict[str, list[tuple[dict[str, str], float]]]
 
 
-def metrics_text(nodes: list[dict[str, Any]], runs: list[dict[str, Any]]) -> str:
-    text = _gauge("fedsynth_up", {}, 1)
-    for node in nodes:
-        text += _gauge("fedsynth_party_connected", {"party": node["party"]}, int(node["online"]))
-    for run in runs:
-        labels = {"plan": run["plan"], "digest": run["digest"][:12]}
-        for name, value in _run(run).items():
-            text += _gauge(f"fedsynth_run_{name}", labels, value)
-    return text
+def metrics_text(status: dict[str, Any]) -> str:
+    """Of what `fedsynth status` shows."""
+    samples: Samples = defaultdict(list)
+    samples["fedsynth_up"].append(({}, int(status["superlink"])))
+    if status.get("certificate_days") is not None:
+        samples["fedsynth_server_certificate_expiry_days"].append(({}, status["certificate_days"]))
+    for node in status["nodes"]:
+        samples["fedsynth_party_connected"].append(({"party": node["party"]}, int(node["online"])))
+        samples["fedsynth_party_registered"].append(({"party": node["party"]}, 1))
+    for party in status.get("not_registered", []):
+        samples["fedsynth_party_registered"].append(({"party": party}, 0))
+    for run in status["runs"]:
+        _add_run(samples, run)
+    return "".join(_family(name, samples[name]) for name in HELP if samples[name])
 
 
-def _run(run: dict[str, Any]) -> dict[str, float | None]:
-    return {
-        "running": int(run["state"] == "running"),
-        "failed": int(run["state"] in ("failed", "interrupted")),
-        "withheld": int(run.get("withheld") is not None),
+def _add_run(samples: Samples, run: dict[str, Any]) -> None:
+    labels = {"plan": run["plan"], "digest": run["digest"][:12]}
+    for state in RunState:
+        samples["fedsynth_run_state"].append((labels | {"state": state}, int(run["state"] == state)))
+    for party in run["waiting_for"]:
+        samples["fedsynth_run_waiting_for"].append((labels | {"party": party}, 1))
+    values = {
+        "state_since_timestamp_seconds": _timestamp(run["since"]),
         "round": run["round"],
         "rounds": run["rounds"],
-        "parties": len(run["parties"]),
-        "parties_connected": run["connected"],
+        "round_seconds": run["round_seconds"],
+        "resumed": run["resumed"],
         "epsilon": run["epsilon"],
-        "updated_seconds": int(dt.datetime.fromisoformat(run["updated"]).timestamp()),
+        "updated_timestamp_seconds": _timestamp(run["updated"]),
     }
+    for name, value in values.items():
+        if value is not None:
+            samples[f"fedsynth_run_{name}"].append((labels, value))
 
 
-def _gauge(name: str, labels: dict[str, str], value: float | None) -> str:
-    if value is None:
-        return ""
-    inside = ",".join(f'{label}="{text}"' for label, text in labels.items())
-    return f"{name}{{{inside}}} {value}\n" if inside else f"{name} {value}\n"
+def _family(name: str, samples: list[tuple[dict[str, str], float]]) -> str:
+    lines = [f"# HELP {name} {HELP[name]}", f"# TYPE {name} gauge"]
+    for labels, value in samples:
+        inside = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        lines.append(f"{name}{{{inside}}} {value}" if inside else f"{name} {value}")
+    return "\n".join(lines) + "\n"
 
 
-def start_if_asked() -> None:
-    """FEDSYNTH_METRICS names the file, in the pod that also has FEDSYNTH_CONTROL and FEDSYNTH_STATE."""
-    if path := os.environ.get("FEDSYNTH_METRICS"):
-        control = Control(os.environ["FEDSYNTH_CONTROL"], Path(os.environ["FEDSYNTH_CONTROL_FILES"]))
-        keep_written(Path(path), control, Path(os.environ["FEDSYNTH_STATE"]))
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _timestamp(time: str) -> int:
+    return int(dt.datetime.fromisoformat(time).timestamp())

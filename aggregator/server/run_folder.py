@@ -1,7 +1,7 @@
 """What runs leave on the aggregator's volume: one folder each, named by the plan's digest.
 
 runs/DIGEST/plan.json        the plan, as submitted
-runs/DIGEST/progress.json    how far it is, for people who wait
+runs/DIGEST/progress.json    its standing (aggregator/states.py), for people who wait
 runs/DIGEST/work/            the checkpoint
 runs/DIGEST/release/         table, model, certificate; WITHHELD.txt if the plan's gate is closed
 """
@@ -12,18 +12,24 @@ import base64
 import fcntl
 import io
 import json
+import shutil
 import tarfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
+from aggregator.states import Standing
 from synth.errors import InputError
 from synth.messages.archive import write_durably
 
 if TYPE_CHECKING:  # `fedsynth status` starts a process that reads these folders; it need not load pandas for that
     from synth.plan import Plan
+
+PROGRESS, LOCK = "progress.json", "lock"
+LOCK_ATTEMPTS, LOCK_PAUSE_SECONDS = 20, 0.1
 
 
 @dataclass(frozen=True)
@@ -37,25 +43,44 @@ class RunFolder:
         return cls(state / "runs" / plan.digest())
 
     @property
-    def progress(self) -> dict[str, Any]:
+    def standing(self) -> Standing | None:
+        """Where the run stands by its own report; None before it made one."""
         try:
-            found: dict[str, Any] = json.loads((self.path / "progress.json").read_bytes())
+            return Standing.from_json(json.loads((self.path / PROGRESS).read_bytes()))
         except FileNotFoundError:
-            return {}
-        return found
+            return None
 
-    def report(self, progress: dict[str, Any]) -> None:
-        write_durably(self.path / "progress.json", json.dumps(progress, indent=1).encode())
+    def report(self, standing: Standing) -> None:
+        write_durably(self.path / PROGRESS, json.dumps(standing.to_json(), indent=1).encode())
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether a process carries the run out now. The lock goes with the process, whatever kills it."""
+        try:
+            with (self.path / LOCK).open("r+") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
+
+    def forget(self) -> None:
+        """Remove checkpoint, report and release. What parties were charged is in their ledgers and stays."""
+        shutil.rmtree(self.path)
+
+    @property
+    def name(self) -> str:
+        """Of the plan."""
+        return self.standing.plan if self.standing else ""
 
     @contextmanager
     def taken(self, plan: Plan) -> Iterator[None]:
         """Hold the folder for one process; refuse a run that is under way or done."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(f"plan '{plan.name}' is being carried out already; see `fedsynth status`") from None
+        with (self.path / LOCK).open("w") as lock:
+            if not _locked(lock):
+                raise InputError(f"plan '{plan.name}' is being carried out already; see `fedsynth status`")
             if (self.path / "release" / "certificate.json").exists():
                 raise InputError(
                     f"plan '{plan.name}' was carried out and released; fetch it. To spend again on purpose, give the "
@@ -78,6 +103,17 @@ class RunFolder:
         return buffer.getvalue()
 
 
+def _locked(lock: IO[str]) -> bool:
+    """Take the lock; whoever only looks whether it is free holds it for a moment."""
+    for _ in range(LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(LOCK_PAUSE_SECONDS)
+    return False
+
+
 def all_runs(state: Path) -> list[RunFolder]:
     folder = state / "runs"
     return [RunFolder(path) for path in sorted(folder.iterdir())] if folder.exists() else []
@@ -85,9 +121,9 @@ def all_runs(state: Path) -> list[RunFolder]:
 
 def named(state: Path, name: str) -> RunFolder:
     """A run by its plan's name or the beginning of its digest."""
-    found = [run for run in all_runs(state) if run.path.name.startswith(name) or run.progress.get("plan") == name]
+    found = [run for run in all_runs(state) if run.path.name.startswith(name) or run.name == name]
     if len(found) != 1:
-        known = ", ".join(f"{run.progress.get('plan')} ({run.path.name[:12]})" for run in all_runs(state)) or "none"
+        known = ", ".join(f"{run.name} ({run.path.name[:12]})" for run in all_runs(state)) or "none"
         raise InputError(f"{len(found) or 'no'} runs are called '{name}'; there are: {known}. Give a digest.")
     return found[0]
 

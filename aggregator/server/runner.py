@@ -1,7 +1,8 @@
 """Starts a process for every run that is submitted, and survives what the SuperLink goes through meanwhile.
 
 It stands in for Flower's `flower-superexec`, which ends at the first answer it does not expect (a SuperLink whose
-SQLite is busy says 500) and takes the runs it started with it. This one waits and asks again.
+SQLite is busy says 500) and takes the runs it started with it. This one waits and asks again, and lets the supervisor
+take up what lost its process.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from flwr.supercore.constant import TaskType
 from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 
-from aggregator.server.prometheus import start_if_asked
+from aggregator.server.control import Control
+from aggregator.server.snapshot import start_if_asked
+from aggregator.server.supervisor import Supervisor
 from synth.audit_log import FILE, AuditLog
 
 POLL_SECONDS = 0.5  # each look is a write in the SuperLink's database
@@ -31,7 +34,7 @@ AWAY_SECONDS = 2.0
 Start = Callable[[str], "subprocess.Popen[bytes]"]  # token → process
 
 
-def serve(runtime: RuntimeHttpClient, start: Start) -> None:
+def serve(runtime: RuntimeHttpClient, start: Start, supervise: Callable[[], None] = lambda: None) -> None:
     """Ask for runs, for ever. Told to end, it ends the runs too: they continue from their checkpoints."""
     running: list[subprocess.Popen[bytes]] = []
     try:
@@ -39,6 +42,7 @@ def serve(runtime: RuntimeHttpClient, start: Start) -> None:
             running = [process for process in running if process.poll() is None]  # also buries the dead
             if token := _next_run(runtime):
                 running.append(start(token))
+            supervise()
             time.sleep(POLL_SECONDS)
     finally:
         for process in running:
@@ -88,8 +92,15 @@ def main() -> None:
         return subprocess.Popen([*command, "--token", token])
 
     note_register(Path(os.environ["FEDSYNTH_STATE"]), Path(os.environ["FEDSYNTH_PARTIES"]))
-    start_if_asked()
-    serve(runtime, start)
+    control = Control(os.environ["FEDSYNTH_CONTROL"], Path(os.environ["FEDSYNTH_CONTROL_FILES"]))
+    start_if_asked(control)
+    serve(runtime, start, _supervisor(control).look)
+
+
+def _supervisor(control: Control) -> Supervisor:
+    patience_seconds = float(os.environ["FEDSYNTH_ANSWER_TIMEOUT_SECONDS"])
+    automatic = os.environ.get("FEDSYNTH_RESUME", "automatic") == "automatic"
+    return Supervisor(Path(os.environ["FEDSYNTH_STATE"]), control, automatic, patience_seconds)
 
 
 if __name__ == "__main__":

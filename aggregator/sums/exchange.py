@@ -1,8 +1,8 @@
 """One envelope out to each party, one back from each: the aggregator's only use of the network.
 
-Refusals, silence and dead nodes are told apart here: a refusal is a party's decision and stops the run; silence is
-reported as lost, and the secure sum decides whether the others may go on. Nothing is aggregated from fewer answers
-than were asked for.
+Refusals, silence and dead nodes are told apart here: a refusal is a party's decision and stops the run; who is away is
+waited for (round_trip.py), and reported as lost when patience is over: the secure sum decides whether the others may go
+on. Nothing is aggregated from fewer answers than were asked for.
 
 Who a node is, the SuperLink's register says, by the key that the node connected with. A name inside a message or a
 refusal is only a claim: a registered party that is none of the plan's could otherwise refuse in another one's name, or
@@ -13,20 +13,18 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from flwr.app import Message
-from flwr.common.constant import ErrorCode
 
+from aggregator.sums.round_trip import LOOK_SECONDS, REFUSED, Nobody, RoundTrip, Waiting
 from synth.errors import MissingParties, ProtocolError, Refusal
 from synth.messages import wire
 from synth.messages.wire import Envelope
 
-POLL_SECONDS = 0.05
-MOST_REPEATS = 5  # of messages in one exchange that the SuperLink lost
-REFUSED = 400  # what a party's guard sends; see fed_node/guard.py
+FIRST_LOOK_SECONDS = 0.1
 CODE = re.compile(r"[a-z][a-z.-]{0,60}")  # of a refusal; see docs/refusals.md
 
 
@@ -68,20 +66,23 @@ class GridExchange:
     """An `Exchange` over Flower's message API."""
 
     def __init__(
-        self, grid: NamedGrid, timeout_seconds: float, waiting: Callable[[int], None] = lambda _: None
+        self,
+        grid: NamedGrid,
+        timeout_seconds: float,
+        told: Waiting | None = None,
+        loss_seconds: float | None = None,
+        needed: Collection[str] = (),
     ) -> None:
         self.grid = grid
         self.timeout_seconds = timeout_seconds  # for one answer, local training included
-        self.waiting = waiting  # told how many nodes are connected, while too few are
+        self.loss_seconds = timeout_seconds if loss_seconds is None else loss_seconds  # for a party that may be lost
+        self.needed = needed  # whom no sum can do without at this moment; changes
+        self.told = told or Nobody()
         self.node_of: dict[str, int] = {}  # party name → Flower node id, by the register
 
     def discover(self, content: Envelope, parties: list[str], minimum: int) -> dict[str, Envelope]:
         """Say hello to the nodes of these parties, after waiting for all of them; replies by party."""
-        deadline = time.monotonic() + self.timeout_seconds
-        while len(nodes := self._members(parties)) < len(parties) and time.monotonic() < deadline:
-            self.waiting(len(nodes))
-            time.sleep(POLL_SECONDS)
-        self.node_of = nodes
+        self.await_members(parties, minimum)
         replies = {
             party: envelope
             for party, envelope in self("hello", dict.fromkeys(parties, content)).received.items()
@@ -94,6 +95,22 @@ class GridExchange:
             )
         return replies
 
+    def await_members(self, parties: list[str], minimum: int) -> None:
+        """Wait for all of these parties, by name; for those that may be missing not as long as for the others."""
+        began = time.monotonic()
+        while missing := sorted(set(parties) - set(self._look_for(parties))):
+            enough = len(parties) - len(missing) >= minimum and not set(missing) & set(self.needed)
+            if time.monotonic() - began > (self.loss_seconds if enough else self.timeout_seconds):
+                break
+            self.told.waiting(missing, "not connected")
+            time.sleep(FIRST_LOOK_SECONDS if time.monotonic() - began < LOOK_SECONDS else LOOK_SECONDS)
+        self.told.waiting([], "")
+
+    def _look_for(self, parties: list[str]) -> dict[str, int]:
+        found = self._members(parties)
+        self.node_of |= found
+        return found
+
     def _members(self, parties: list[str]) -> dict[str, int]:
         """The connected nodes of these parties; whoever else is registered has no part in the run."""
         found: dict[str, int] = {}
@@ -105,46 +122,23 @@ class GridExchange:
         return found
 
     def __call__(self, kind: str, envelopes: dict[str, Envelope]) -> Replies:
-        party_of = {self.node_of[party]: party for party in envelopes if party in self.node_of}
-        messages = self._round_trip(kind, {node: envelopes[party] for node, party in party_of.items()})
-        received, lost = {}, [party for party in envelopes if self.node_of.get(party) not in messages]
-        for node, message in messages.items():
-            party = party_of[node]
+        trip = RoundTrip(
+            self.grid,
+            lambda: self._look_for(list(envelopes)),
+            kind,
+            envelopes,
+            self.timeout_seconds,
+            {party: self.timeout_seconds if party in self.needed else self.loss_seconds for party in envelopes},
+            self.told,
+        )
+        messages = trip.carry({party: self.node_of[party] for party in envelopes if party in self.node_of})
+        received, lost = {}, [party for party in envelopes if party not in messages]
+        for party, message in messages.items():
             if message.has_error() and message.error.code != REFUSED:
                 lost.append(party)
             else:
                 received[party] = _content(party, message)
         return Replies(received, sorted(lost))
-
-    def _round_trip(self, kind: str, envelopes: dict[int, Envelope]) -> dict[int, Message]:
-        """Push all, poll until every reply is there or time is up; replies by node id.
-
-        A SuperLink that restarts may lose a message and says so in its own name. It is pushed again, which is safe: a
-        party answers the same ask from its store.
-        """
-        replies: dict[int, Message] = {}
-        asked, repeats = self._push(kind, envelopes), MOST_REPEATS
-        deadline = time.monotonic() + self.timeout_seconds
-        while asked and time.monotonic() < deadline:
-            for reply in self.grid.pull_messages(sorted(asked)):
-                node = asked.pop(reply.metadata.reply_to_message_id)
-                if repeats and reply.has_error() and reply.error.code == ErrorCode.MESSAGE_UNAVAILABLE:
-                    repeats -= 1
-                    asked |= self._push(kind, {node: envelopes[node]})
-                else:
-                    replies[node] = reply
-            if asked:
-                time.sleep(POLL_SECONDS)
-        return replies
-
-    def _push(self, kind: str, envelopes: dict[int, Envelope]) -> dict[str, int]:
-        """Node ids by the ids of the messages that were sent to them."""
-        messages = [
-            Message(wire.to_records(envelope), dst_node_id=node, message_type=f"query.{kind}")
-            for node, envelope in envelopes.items()
-        ]
-        pushed = zip(self.grid.push_messages(messages), envelopes, strict=True)
-        return {identity: node for identity, node in pushed if identity}
 
 
 def _is_own(party: str, envelope: Envelope) -> bool:

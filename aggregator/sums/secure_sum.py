@@ -23,6 +23,7 @@ from aggregator.sums.adding import (
     plain_total,
     sealed_round,
 )
+from aggregator.sums.bound import BoundLists
 from aggregator.sums.epochs import Epoch, KeyAgreement
 from aggregator.sums.exchange import Exchange
 from crypto.keys import Identity
@@ -48,8 +49,15 @@ MOST_TURNS = 5  # beside one for each party that may be lost
 class SecureSum:
     """One ask out, one sum back."""
 
-    def __init__(self, plan: Plan, run: str, exchange: Exchange, roster: Mapping[str, Identity] | None = None) -> None:
-        self.plan, self.run = plan, run
+    def __init__(
+        self,
+        plan: Plan,
+        run: str,
+        exchange: Exchange,
+        roster: Mapping[str, Identity] | None = None,
+        lists: BoundLists | None = None,
+    ) -> None:
+        self.plan, self.run, self.lists = plan, run, lists or BoundLists()
         self.agreement = KeyAgreement(plan, run, exchange, roster)
         self.parties = [party.name for party in plan.parties]  # who still takes part
         self.epoch: Epoch | None = None
@@ -99,6 +107,8 @@ class SecureSum:
 
     def _go_on_without(self, lost: set[str]) -> None:
         rest = [party for party in self.parties if party not in lost]
+        if missed := sorted(lost & self.lists.needed):
+            raise _needed(missed)
         if len(rest) < self.plan.minimum_parties:
             raise MissingParties(
                 f"no answer from {', '.join(sorted(lost))}; the plan opens no sum of fewer than "
@@ -113,7 +123,15 @@ class SecureSum:
             self.epoch = self.agreement.agree(greetings or self.agreement.greet(self.parties))
         return self.epoch
 
+    def _recall(self, sequence: int) -> None:
+        """A sum whose list was shown to the parties is formed with that list or never."""
+        bound = self.lists.of(sequence)
+        if bound is not None and bound != sorted(self.parties):
+            log.warning("ask %d is bound to %s; they are asked again", sequence, ", ".join(bound))
+            self.parties, self.epoch = bound, None
+
     def _round(self, ask: Ask, sequence: int) -> Sum:
+        self._recall(sequence)
         epoch, mode = self._current_epoch(), mode_of(self.plan, ask)
         moment, packed, purpose = epoch.round(sequence, question_of(ask)), wire.pack_ask(ask), purpose_of(mode)
         content = Envelope(packed.arrays, packed.options | self._header(moment))
@@ -130,14 +148,12 @@ class SecureSum:
     def _confirmed(self, sealed: Sealed) -> dict[str, Confirmation]:
         """Let every party see who is in the sum. One that is lost now must come back: its sum may be known already."""
         content = Envelope(as_arrays("voucher", sealed.vouchers), self._header(sealed.moment))
+        self.lists.bind(sealed.moment.number, sealed.epoch.parties)
         try:
             replies = self.agreement.send("confirm", dict.fromkeys(sealed.epoch.parties, content))
         except Lost as lost:
             self.epoch = None
-            raise MissingParties(
-                f"{', '.join(lost.parties)} answered and then went silent; the others stand by a sum with them in it. "
-                "Nothing is lost: resume when they are back."
-            ) from lost
+            raise _needed(lost.parties) from lost
         return confirmations(sealed.epoch, sealed.moment, replies)
 
     def _opened(self, sealed: Sealed, confirmed: Mapping[str, Confirmation] | None) -> Answer:
@@ -184,3 +200,12 @@ class SecureSum:
             wrong = str(error)
         if wrong:
             raise Disagreement(f"'{statement.party}' states to have spent what the plan does not cost: {wrong}")
+
+
+def _needed(parties: list[str]) -> MissingParties:
+    """There is no way around a party that others vouched to be in a sum, and this says so."""
+    return MissingParties(
+        f"{', '.join(parties)} answered and then went silent; the others stand by a sum with them in it, and it can be "
+        "formed with nobody missing. Nothing is lost: resume when they are back. If they never are, this run is over: "
+        "take them out of the plan, give it another name and have it approved."
+    )

@@ -1,30 +1,37 @@
-"""Flower's SuperNode with three manners it lacks: it waits when the aggregator still holds its predecessor, it looks
+"""Flower's SuperNode with manners it lacks: it waits when the aggregator still holds its predecessor, it looks
 for messages and their arrays often while a run is going on, and it sends every reply before it asks for more.
 
 A SuperNode that is killed and starts again is refused until its heartbeat of old lapses, about a minute, and exits;
-Kubernetes would then wait longer and longer between restarts. So this process starts itself again, a limited number of
-times. Between messages Flower sleeps three seconds, fixed in its code; after each message that is shortened. And when
-the aggregator dies while a message is confirmed, its reply is left over: Flower sends it in place of the next one,
-which then waits for a message that never comes.
+Kubernetes would then wait longer and longer between restarts. So this process starts itself again, for as long as it
+takes; the same when Flower gives a connection up. Between messages Flower sleeps three seconds, fixed in its code;
+after each message that is shortened. And when the aggregator dies while a message is confirmed, its reply is left over:
+Flower sends it in place of the next one, which then waits for a message that never comes.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
+from flwr.supercore.heartbeat import HeartbeatSender
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
-from flwr.supernode import start_client_internal
+from flwr.supernode import fleet_http_connection, start_client_internal
 from flwr.supernode.cli.flower_supernode import flower_supernode
 from flwr.supernode.nodestate.in_memory_nodestate import InMemoryNodeState
 
+from synth.json_logs import log_as_json
+
+log = logging.getLogger("flwr")
 ATTEMPT = "FEDSYNTH_SUPERNODE_ATTEMPT"
-MOST_ATTEMPTS = 30
 RETRY_SECONDS = 4.0
-GOOD_START_SECONDS = 300.0  # after so long a life, attempts are counted anew
+GAVE_UP = 1
+MODULE = flower_supernode.__module__  # where Flower begins its loop
+HEARD = Path("/tmp/heard")  # touched whenever the aggregator answered
 ALERT_SECONDS = 60.0  # after a message, the next one is expected for so long
 ALERT_POLL_SECONDS = 0.2
 REPLY_POLL_SECONDS = 0.05
@@ -41,10 +48,9 @@ class Pace:
         if seconds < 1:
             self.alert_until = time.monotonic() + ALERT_SECONDS
             time.sleep(min(seconds, REPLY_POLL_SECONDS))
-        elif time.monotonic() < self.alert_until:
-            time.sleep(ALERT_POLL_SECONDS)
-        else:
-            time.sleep(seconds)
+            return
+        heard()  # Flower sleeps so long when it asked for messages and there were none
+        time.sleep(ALERT_POLL_SECONDS if time.monotonic() < self.alert_until else seconds)
 
 
 def push_all(push: Callable[..., None], state: InMemoryNodeState, **connection: object) -> None:
@@ -60,8 +66,38 @@ def _is_reply_due(state: InMemoryNodeState) -> bool:
         return any(not entry.message.metadata.reply_to_message_id for entry in state.msg_store.values())
 
 
+def heard(path: Path = HEARD) -> None:
+    """The aggregator answered: for the readiness probe, which looks at the file's age."""
+    path.touch()
+
+
+def beating(heartbeat: Callable[[], bool]) -> HeartbeatSender:
+    """Flower's heartbeat, noted when it was answered."""
+
+    def noted() -> bool:
+        answered = heartbeat()
+        if answered:
+            heard()
+        return answered
+
+    return HeartbeatSender(noted)
+
+
+def until_the_end(start: Callable[..., None]) -> Callable[..., None]:
+    """Flower's loop, which returns when it gives up on a connection (a certificate that has ended, say); the process
+    would then hang for good. An end is an exit, and an exit a new start."""
+
+    def loop(**settings: object) -> None:
+        start(**settings)
+        log.error("the SuperNode gave up on its connection to the aggregator; starting anew")
+        raise SystemExit(GAVE_UP)
+
+    return loop
+
+
 def main() -> None:
     """`python -m fed_node.process.supernode`, with the flags of `flower-supernode`."""
+    log_as_json()
     vars(start_client_internal)["time"] = Pace()
     vars(start_client_internal)["pull_objects"] = partial(
         pull_objects,
@@ -71,15 +107,16 @@ def main() -> None:
         max_time=PULL_SECONDS,
     )
     vars(start_client_internal)["_push_messages"] = partial(push_all, vars(start_client_internal)["_push_messages"])
-    attempt, began = int(os.environ.get(ATTEMPT, "0")), time.monotonic()
+    vars(fleet_http_connection)["HeartbeatSender"] = beating
+    starting = vars(sys.modules[MODULE])
+    starting["start_client_internal"] = until_the_end(starting["start_client_internal"])
+    attempt = int(os.environ.get(ATTEMPT, "0"))
     if attempt:
         time.sleep(RETRY_SECONDS)
     try:
         flower_supernode()
     except SystemExit as end:
-        if time.monotonic() - began > GOOD_START_SECONDS:
-            attempt = 0
-        if not end.code or attempt >= MOST_ATTEMPTS:
+        if not end.code:
             raise
         os.environ[ATTEMPT] = str(attempt + 1)
         os.execv(sys.executable, [sys.executable, "-m", "fed_node.process.supernode", *sys.argv[1:]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +17,7 @@ from kubernetes.stream import stream
 from urllib3.exceptions import HTTPError
 
 from fedsynth.cluster.errors import ClusterError, Forbidden, NotInstalled, Unreachable
-from fedsynth.cluster.pods import trouble
+from fedsynth.cluster.pods import missing_volume, trouble
 
 CONNECT_SECONDS = 10
 STDIN_CHARACTERS = 8192  # in one frame
@@ -85,9 +86,34 @@ class Cluster:
             ).items
             return found
 
-    def trouble(self, labels: str) -> str | None:
-        """What keeps one of these pods from running, if waiting will not help."""
-        return next(filter(None, map(trouble, self.pods(labels))), None)
+    def trouble(self, labels: str, seconds: float = 0.0) -> str | None:
+        """What keeps one of these pods from running, if waiting will not help; Kubernetes may need `seconds` to say."""
+        deadline = time.monotonic() + seconds
+        while True:
+            pods = self.pods(labels)
+            found = [trouble(pod) or self._missing_volume(pod) or self._own_word(pod) for pod in pods]
+            if any(found) or time.monotonic() >= deadline:
+                return next(filter(None, found), None)
+            time.sleep(1)
+
+    def _missing_volume(self, pod: Any) -> str | None:
+        if pod.status.phase != "Pending":
+            return None
+        with told(f"list events in namespace {self.namespace}"):
+            which = f"involvedObject.name={pod.metadata.name}"
+            return missing_volume(self.core.list_namespaced_event(self.namespace, field_selector=which).items)
+
+    def _own_word(self, pod: Any) -> str | None:
+        """Of a node that runs and is not ready: the last that its SuperNode complained of."""
+        unready = [each.name for each in pod.status.container_statuses or [] if not each.ready and each.state.running]
+        if "supernode" not in unready:
+            return None
+        with told(f"read the log of {pod.metadata.name}"):
+            log = self.core.read_namespaced_pod_log(
+                pod.metadata.name, self.namespace, container="supernode", tail_lines=200
+            )
+        words = last_complaint(log)
+        return f"its node does not reach the aggregator: {words}" if words else None
 
     def run_in(self, pod: str, container: str, command: list[str], typed: str | None = None) -> str:
         """What a command prints in a container; its complaint as an error. `typed` is what it reads."""
@@ -117,6 +143,18 @@ class Cluster:
         if status != 0:
             raise ClusterError("".join(complaint).strip().removeprefix("error: ") or f"{command} ended with {status}")
         return "".join(out)
+
+
+def last_complaint(log: str) -> str | None:
+    """The last warning or error in a log of JSON lines."""
+    for text in reversed(log.splitlines()):
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue
+        if line.get("level") in ("warning", "error", "critical"):
+            return str(line["message"])
+    return None
 
 
 def _reason(error: ApiException) -> str:

@@ -19,6 +19,8 @@ def trouble(pod: Any) -> str | None:
         if condition.type == "PodScheduled" and condition.status == "False":
             return _unscheduled(pod.metadata.name, condition.message or "")
     for status in [*(pod.status.init_container_statuses or []), *(pod.status.container_statuses or [])]:
+        if (out_of_memory := _out_of_memory(pod, status)) is not None:
+            return out_of_memory
         waiting = status.state.waiting if status.state else None
         if waiting is None:
             continue
@@ -30,8 +32,34 @@ def trouble(pod: Any) -> str | None:
         if waiting.reason in CRASH:
             return (
                 f"container {status.name} of pod {pod.metadata.name} does not start ({waiting.reason}: "
-                f"{waiting.message or 'see its log'}); see `fedsynth logs --container {status.name}`"
+                f"{waiting.message or 'see its log'}); {_its_log(pod, status)}"
             )
+    return None
+
+
+def _out_of_memory(pod: Any, status: Any) -> str | None:
+    """Killed for want of memory, now or the last time; a container that is ready again is left alone."""
+    ended = [getattr(state, "terminated", None) for state in (status.state, status.last_state) if state]
+    if status.ready or not any(each is not None and each.reason == "OOMKilled" for each in ended):
+        return None
+    limits = {each.name: (each.resources.limits or {}).get("memory") for each in pod.spec.containers if each.resources}
+    return (
+        f"container {status.name} of pod {pod.metadata.name} was killed for want of memory (OOMKilled; its limit is "
+        f"{limits.get(status.name) or 'unknown'}); raise resources.{status.name}.limits.memory. A worker needs about "
+        "250 MB and five times its table"
+    )
+
+
+def _its_log(pod: Any, status: Any) -> str:
+    place = f"-n {pod.metadata.namespace} {pod.metadata.name} -c {status.name}"
+    return f"see `kubectl logs {place} --previous`"
+
+
+def missing_volume(events: list[Any]) -> str | None:
+    """A Secret, ConfigMap or volume that a pod names and that is not there: it would be ContainerCreating for ever."""
+    for event in events:
+        if event.reason in ("FailedMount", "FailedAttachVolume") and "not found" in (event.message or ""):
+            return f"pod {event.involved_object.name} cannot start: {' '.join(event.message.split())}"
     return None
 
 

@@ -84,8 +84,9 @@ def _gpu(cluster: Cluster, resource: str) -> Finding:
 def _tried_policies(cluster: Cluster, image: str) -> Finding:
     """Told, not demanded: what the charts promise holds without them."""
     cluster.ensure_namespace()
-    words = "enforced, as tried" if are_enforced(cluster, image) else f"not enforced, as tried; {WITHOUT}"
-    return Finding("network policies", True, words)
+    enforced = are_enforced(cluster, image)
+    words = "enforced, as tried" if enforced else f"not enforced, as tried; {WITHOUT}"
+    return Finding("network policies", True, words, warning=not enforced)
 
 
 def _policies() -> Finding:
@@ -95,4 +96,4 @@ def _policies() -> Finding:
     known = ("calico-node", "cilium", "antrea-agent", "kube-router", "weave-net", "ovnkube-node", "aws-node", "anetd")
     found = sorted(name for name in names if name in known)
     words = f"enforced by {found[0]}" if found else f"nothing here is known to enforce them; {TRY}"
-    return Finding("network policies", True, words)
+    return Finding("network policies", True, words, warning=not found)

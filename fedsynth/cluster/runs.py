@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from aggregator.states import ENDED, Standing
 from fedsynth.cluster.api import Cluster, told
 from fedsynth.cluster.errors import ClusterError, NotInstalled, Stuck
 from fedsynth.cluster.pods import is_ready, trouble
@@ -21,10 +22,9 @@ from fedsynth.cluster.user import kubernetes_user
 from synth.audit_log import WHO
 from synth.plan import Plan
 
-ENDED = ("finished", "failed", "interrupted", "stopped")
 SUBMIT_SECONDS = 180.0
 POLL_SECONDS = 2.0
-SILENCE_SECONDS = 60.0  # of a run, before Flower is asked about it
+STATUS_FILE = "/run/metrics/status.json"  # what aggregator/server/snapshot.py keeps
 
 
 class Aggregator:
@@ -61,7 +61,11 @@ class Aggregator:
         return kubernetes_user(self.cluster.context)
 
     def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.ask("status"))
+        """What the runner wrote last, seconds ago at most: no process is started in the pod but `cat`."""
+        try:
+            found: dict[str, Any] = json.loads(self.cluster.run_in(self.pod(), "run", ["cat", STATUS_FILE]))
+        except (ValueError, ClusterError):  # the pod has just started
+            found = json.loads(self.ask("status"))
         return found
 
     def submit(self, plan: Plan) -> dict[str, Any]:
@@ -102,27 +106,21 @@ class Aggregator:
             return None
         return found
 
-    def watch(self, digest: str, flower_run: str) -> Iterator[dict[str, Any]]:
-        """The run's progress, again and again, until it ends. A pod that restarts is waited for."""
-        changed, last = time.monotonic(), None
+    def watch(self, digest: str, flower_run: str) -> Iterator[Standing]:
+        """Where the run stands, again and again, until it ends. A pod that restarts is waited for, and a run that the
+        supervisor resumes is followed under its new number."""
+        seen = False  # whether the run that was submitted has begun: before, the file tells of an earlier attempt
+        began = time.monotonic()
         while True:
-            progress = self.progress(digest)
-            if progress != last:
-                changed, last = time.monotonic(), progress
-            elif time.monotonic() - changed > SILENCE_SECONDS:  # ask Flower whether it is still alive
-                changed = time.monotonic()
-                progress = self._as_flower_sees_it(digest) or progress
-            if progress is not None and progress["flower_run"] == flower_run:
-                yield progress
-                if progress["state"] in ENDED:
-                    return
+            found = self.progress(digest)
+            if found is not None:
+                standing = Standing.from_json(found)
+                seen = seen or standing.flower_run == flower_run or time.monotonic() - began > SUBMIT_SECONDS
+                if seen:
+                    yield standing
+                    if standing.state in ENDED:
+                        return
             time.sleep(POLL_SECONDS)
-
-    def _as_flower_sees_it(self, digest: str) -> dict[str, Any] | None:
-        try:
-            return next((run for run in self.status()["runs"] if run["digest"] == digest), None)
-        except ClusterError:
-            return None
 
     def fetch(self, name: str, out: Path, despite_gate: bool = False) -> list[Path]:
         """Unpack a run's release into a folder; of a withheld one the papers, or everything despite its gate."""

@@ -20,6 +20,8 @@ from fedsynth.provision.errors import KitRefused
 from fedsynth.provision.material import Material, aggregator_material, party_material
 from synth.errors import InputError
 
+DIAGNOSIS_SECONDS = 15.0  # for Kubernetes to say why a pod does not start
+
 
 class Chart(StrEnum):
     aggregator = "aggregator"
@@ -115,6 +117,6 @@ def _apply(
     try:
         return Releases(namespace, context).install(release, chart, layers, wait_seconds)
     except ClusterError:
-        if reason := cluster.trouble(f"app.kubernetes.io/instance={release}"):
+        if reason := cluster.trouble(f"app.kubernetes.io/instance={release}", DIAGNOSIS_SECONDS):
             raise Stuck(f"{release} was installed and is not ready: {reason}") from None
         raise

@@ -63,8 +63,9 @@ def policies(
 
     Exit codes: 0 whatever was found: the charts do not rely on it.
     """
-    words = "not enforced: nothing keeps pods from calling out" if is_open(forbidden) else "enforced"
-    _tell([Finding("network policies", True, words)], as_json)
+    loose = is_open(forbidden)
+    words = "not enforced: nothing keeps pods from calling out" if loose else "enforced"
+    _tell([Finding("network policies", True, words, warning=loose)], as_json)
 
 
 def _control(address: str, files: Path) -> str:
@@ -80,6 +81,7 @@ def _tell(findings: Iterable[Finding], as_json: bool) -> None:
         typer.echo(json.dumps([vars(each) for each in found], indent=2))
     else:
         for each in found:
-            typer.echo(f"{'ok  ' if each.holds else 'FAIL'} {each.check}: {each.words}")
+            mark = "FAIL" if not each.holds else "WARN" if each.warning else "ok  "
+            typer.echo(f"{mark} {each.check}: {each.words}")
     if not all(each.holds for each in found):
         raise typer.Exit(FAILED)

@@ -13,6 +13,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Column
 from rich.text import Text
 
+from aggregator.states import RunState
+
 BAR_CHARACTERS = 16
 
 
@@ -59,7 +61,7 @@ class ConsoleWatch:
         self._end_stage()
         self.progress.stop()
 
-    def stage(self, text: str) -> None:
+    def stage(self, text: str, state: RunState = RunState.running) -> None:
         """A task of its own: rich keeps the total of one that is used again."""
         self._end_stage()
         self.task = self.progress.add_task(text, total=None, rounds="", facts="")

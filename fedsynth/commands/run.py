@@ -1,4 +1,4 @@
-"""`fedsynth run`, `status`, `logs`, `stop`, `resume`, `fetch`: the operator's day.
+"""`fedsynth run`, `status`, `logs`, `stop`, `resume`, `forget`, `fetch`: the operator's day.
 
 Exit codes beside those of every command: 8 the cluster (unreachable, forbidden, a pod that cannot start), 9 a run that
 ended without a release, 10 a table that its plan's gate withheld.
@@ -7,15 +7,17 @@ ended without a release, 10 a table that its plan's gate withheld.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from aggregator.states import DONE, RunState, Standing, clock
 from fedsynth.commands.options import Context, Json, Namespace, Release, say
 from fedsynth.commands.progress import ConsoleWatch
+from fedsynth.commands.status import show_status
 from fedsynth.documents import read_plan
 from synth.errors import FedsynthError, Withheld
 from synth.plan import Plan, parse_plan
@@ -69,22 +71,8 @@ def status(
     found = _aggregator(namespace, release, context).status()
     if as_json:
         typer.echo(json.dumps(found, indent=2))
-        return
-    console, nodes, runs = (
-        Console(),
-        Table("party", "connected"),
-        Table("plan", "state", "stage", "round", "ε", "digest"),
-    )
-    for node in found["nodes"]:
-        nodes.add_row(node["party"], "yes" if node["online"] else "no")
-    for each in found["runs"]:
-        spent = "" if each["epsilon"] is None else f"{each['epsilon']:.3f}"
-        rounds = f"{each['round']}/{each['rounds']}" if each["rounds"] else ""
-        runs.add_row(each["plan"], each["state"], each["stage"], rounds, spent, each["digest"][:12])
-    console.print(nodes, runs)
-    for each in found["runs"]:
-        if each["error"]:
-            console.print(f"{each['plan']}: {each['error']['message']}", markup=False, soft_wrap=True)
+    else:
+        show_status(found)
 
 
 def logs(
@@ -121,6 +109,27 @@ def stop(
     """
     outcome = json.loads(_aggregator(namespace, release, context).ask("stop", name))
     say(outcome, as_json, f"{outcome['plan']} was stopped; `fedsynth resume {outcome['plan']}` continues it.")
+
+
+def forget(
+    name: Annotated[str, typer.Argument(help="The run: its plan's name or the beginning of its digest.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    namespace: Namespace = "fedsynth",
+    release: Release = "aggregator",
+    context: Context = None,
+    as_json: Json = False,
+) -> None:
+    """Remove a run from the aggregator: its checkpoint, report and release. Fetch what you need first.
+
+    What parties were charged stays in their ledgers, and a released plan that was forgotten can be run again only under
+    new approvals. Status and metrics do not show it any more; the audit log does.
+
+    Exit codes: 0 forgotten, 1 declined, 8 the cluster, no such run, or one that is going on.
+    """
+    if not yes:
+        typer.confirm(f"Remove checkpoint, report and release of '{name}' from the aggregator?", abort=True)
+    outcome = json.loads(_aggregator(namespace, release, context).ask("forget", name))
+    say(outcome, as_json, f"{outcome['forgotten']} is forgotten here; the audit log remembers it.")
 
 
 def fetch(
@@ -161,17 +170,36 @@ def _start(plan: Plan, wait: bool, aggregator: Any, as_json: bool) -> None:
     if not wait:
         say(word, as_json, f"{plan.name} was submitted; `fedsynth status` shows how far it is.")
         return
-    last: dict[str, Any] = {}
-    with ConsoleWatch(Console(stderr=as_json, quiet=as_json), "ε") as watch:
-        for progress in aggregator.watch(word["digest"], word["flower_run"]):
-            if progress["stage"] != last.get("stage"):
-                watch.stage(progress["stage"])
-            if progress["round"] != last.get("round") and progress["rounds"]:
-                watch.round(progress["round"], progress["rounds"], progress["losses"], progress["epsilon"])
-            last = progress
-    if last["state"] != "finished":
-        reason = last["error"]["message"] if last["error"] else f"it was {last['state']}"
-        raise RunFailed(f"{plan.name} ended without a release: {reason}")
-    if last.get("withheld"):
-        raise Withheld(f"the table of {plan.name} was made and is withheld by the plan's gate: {last['withheld']}.")
-    say(last, as_json, f"{plan.name} is released; `fedsynth fetch {plan.name} --out DIR` brings it here.")
+    last = _watched(aggregator.watch(word["digest"], word["flower_run"]), Console(stderr=as_json, quiet=as_json))
+    if last.state not in DONE:
+        raise RunFailed(f"{plan.name} ended without a release: {last.in_words()}")
+    if last.withheld:
+        raise Withheld(f"the table of {plan.name} was made and is withheld by the plan's gate: {last.withheld}.")
+    say(last.to_json(), as_json, f"{plan.name} is released; `fedsynth fetch {plan.name} --out DIR` brings it here.")
+
+
+def _watched(standings: Iterator[Standing], console: Console) -> Standing:
+    """Show each as it comes; the last one."""
+    last: Standing | None = None
+    with ConsoleWatch(console, "ε") as watch:
+        for standing in standings:
+            waits = standing.state in (RunState.waiting, RunState.queued)
+            said, before = _line(standing), _line(last) if last else None
+            if said != before:
+                watch.stage(said)
+            if standing.rounds and not waits and (last is None or standing.round != last.round):
+                watch.round(standing.round, standing.rounds, standing.losses, standing.epsilon)
+            last = standing
+    if last is None:
+        raise RunFailed("the run was never seen; see `fedsynth status`")
+    return last
+
+
+def _line(standing: Standing) -> str:
+    """What is being done, or for whom it waits; without figures that change by themselves."""
+    if standing.state is RunState.waiting:
+        why = f": {standing.waiting_why}" if standing.waiting_why else ""
+        return f"waiting for {', '.join(standing.waiting_for)} since {clock(standing.since)}{why}"
+    if standing.unanswered:
+        return f"{standing.stage} (no answer yet from {', '.join(standing.unanswered)})"
+    return standing.stage

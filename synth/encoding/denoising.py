@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth.encoding.rare_labels import shrunk_counts
+from synth.encoding.round_numbers import Flags, with_round_numbers
 from synth.encoding.scales import Floats
 
 SIGNIFICANT = 3.0  # standard deviations of the noise in a half, below which it is empty; chosen on generated columns
@@ -48,9 +49,12 @@ def denoise(counts: Floats, sigma: float, ordered: bool, total: float | None = N
     return found / found.sum() if found.sum() > 0 else np.full(len(counts), 1 / len(counts))
 
 
-def denoise_groups(counts: Floats, group: npt.NDArray[np.int64], widths: Floats, sigma: float, total: float) -> Floats:
+def denoise_groups(
+    counts: Floats, group: npt.NDArray[np.int64], widths: Floats, sigma: float, total: float, units: list[Flags]
+) -> Floats:
     """The same for cells that were also counted in groups (numbered from 0, neighbours together, counts consistent).
-    `widths` says how a group spreads over its cells where the counts do not say."""
+    `widths` says how a group spreads over its cells where the counts do not say; `units` are cells of round numbers,
+    which may say something together."""
     if total <= 0:
         even: Floats = widths / widths.sum()
         return even
@@ -59,6 +63,7 @@ def denoise_groups(counts: Floats, group: npt.NDArray[np.int64], widths: Floats,
     sums = np.bincount(group, weights=rest).astype(np.float64)
     left = max(total - float(heaps.sum()), 0.0)
     mass = denoise(sums, sigma, ordered=True, total=left) * left
+    widths = with_round_numbers(rest, group, widths, mass, sigma, units)
     found: Floats = np.zeros(len(counts))
     bounds = np.flatnonzero(np.diff(group, prepend=-1, append=group[-1] + 1))
     for number, (start, stop) in enumerate(pairwise(bounds)):

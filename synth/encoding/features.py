@@ -1,7 +1,8 @@
 """Records as the matrix a network sees, and back (mode-specific normalisation, Xu et al. 2019).
 
 A discrete column is a one-hot block. A numeric column is one mode of its mixture, drawn once per row and written as a
-one-hot block, and α, the place within that mode: value = mean + 4 · α · std. A missing number is one mode more.
+one-hot block, and α, the place within that mode: value = mean + 4 · α · std. A missing number is one mode more. Where
+a column has cuts instead of a mixture, its modes are the bins between them and there is no α.
 
 NOTE[DIFF]: CTGAN may draw, with probability 1e-6 and more, a mode that cannot reach the value within |α| ≤ 0.99 and
 then cuts the value off. Here a mode that reaches is always preferred, so a value is cut only if no mode reaches it.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -28,7 +30,7 @@ from synth.schema import Boolean, Categorical, NumericColumn, Schema
 Matrix = npt.NDArray[np.float32]
 WIDTHS = 4.0  # α spans ± this many standard deviations
 REACH = 0.99  # largest |α| that is written; tanh attains no 1
-PREFIX = "mixture/"
+PREFIX, CUTS = "mixture/", "cuts/"
 
 
 @dataclass(frozen=True)
@@ -46,15 +48,18 @@ class Span:
 
 
 class Features:
-    """The layout of the matrix under one schema and one mixture per numeric column."""
+    """The layout of the matrix under one schema, and one mixture or the cuts of bins per numeric column."""
 
-    def __init__(self, schema: Schema, mixtures: Mapping[str, Mixture]) -> None:
-        if absent := sorted(set(schema.numeric) - set(mixtures)):
+    def __init__(
+        self, schema: Schema, mixtures: Mapping[str, Mixture], cuts: Mapping[str, Floats] = MappingProxyType({})
+    ) -> None:
+        if absent := sorted(set(schema.numeric) - set(mixtures) - set(cuts)):
             raise ProtocolError(
                 f"no mixture for {', '.join(absent)}: run the statistics of this plan again before training."
             )
         self.schema = schema
-        self.mixtures = {name: mixtures[name] for name in schema.numeric}
+        self.cuts = {name: cuts[name] for name in schema.numeric if name in cuts}
+        self.mixtures = {name: mixtures[name] for name in schema.numeric if name not in cuts}
         self.scales = {name: scale_of(column, name) for name, column in schema.numeric.items()}
         self.spans = self._layout()
 
@@ -98,6 +103,8 @@ class Features:
             values = records.columns[span.column]
             if span.kind == "label":
                 matrix[rows, span.start + values.astype(np.int64)] = 1.0
+            elif span.column in self.cuts:
+                matrix[rows, span.start + self._bin(span.column, values.astype(np.float64))] = 1.0
             elif span.kind == "alpha":
                 alpha, mode = _place(values.astype(np.float64), self.mixtures[span.column], luck(number))
                 matrix[:, span.start] = alpha
@@ -112,6 +119,8 @@ class Features:
             block = matrix[:, span.slice]
             if span.kind == "alpha":
                 alpha = np.clip(block[:, 0].astype(np.float64), -1.0, 1.0)
+            elif span.column in self.cuts:
+                columns[span.column] = self._middle(span.column, block.argmax(axis=1))
             elif span.kind == "mode":
                 columns[span.column] = self._value(span.column, alpha, block.argmax(axis=1))
             else:
@@ -119,14 +128,16 @@ class Features:
         return Records(columns)
 
     def to_arrays(self) -> Arrays:
-        """The mixtures (weights, means, standard deviations as rows); with the schema they fix the whole encoding."""
-        return {PREFIX + name: np.stack([m.weights, m.means, m.stds]) for name, m in self.mixtures.items()}
+        """The mixtures (weights, means, standard deviations as rows) and cuts; with the schema they fix the whole
+        encoding."""
+        mixtures = {PREFIX + name: np.stack([m.weights, m.means, m.stds]) for name, m in self.mixtures.items()}
+        return mixtures | {CUTS + name: cuts for name, cuts in self.cuts.items()}
 
     @classmethod
     def from_arrays(cls, schema: Schema, arrays: Arrays) -> Features:
         """The inverse of `to_arrays`; other entries are left alone."""
         found = {name: Mixture(*arrays[PREFIX + name]) for name in schema.numeric if PREFIX + name in arrays}
-        return cls(schema, found)
+        return cls(schema, found, {name: arrays[CUTS + name] for name in schema.numeric if CUTS + name in arrays})
 
     def _layout(self) -> list[Span]:
         spans: list[Span] = []
@@ -142,7 +153,21 @@ class Features:
     ) -> list[tuple[Literal["alpha", "mode", "label"], int]]:
         if isinstance(column, Categorical | Boolean):
             return [("label", code_count(column))]
+        if name in self.cuts:
+            return [("mode", len(self.cuts[name]) + 1 + int(column.missing))]
         return [("alpha", 1), ("mode", len(self.mixtures[name]) + int(column.missing))]
+
+    def _bin(self, name: str, values: Floats) -> npt.NDArray[np.int64]:
+        missing = np.isnan(values)
+        found = np.searchsorted(self.cuts[name], np.where(missing, 0.0, values), side="right")
+        return np.where(missing, len(self.cuts[name]) + 1, found)
+
+    def _middle(self, name: str, found: npt.NDArray[np.int64]) -> Floats:
+        """A value of each bin; drawing moves it to where the released histogram has values of this rank."""
+        scale = self.scales[name]
+        edges = np.concatenate([[scale.lowest], self.cuts[name], [scale.highest]])
+        middles = scale.snap((edges[1:] + edges[:-1]) / 2)
+        return np.append(middles, np.nan)[found]
 
     def _value(self, name: str, alpha: Floats, mode: npt.NDArray[np.int64]) -> Floats:
         mixture = self.mixtures[name]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from synth.encoding.cells import Cells
 from synth.encoding.cuts import Ints, fine_cut, measure
 from synth.encoding.denoising import denoise_groups
+from synth.encoding.round_numbers import round_units
 from synth.encoding.scales import Floats
 from synth.encoding.weekdays import WEEK, joined, weekdays, with_week
 from synth.schema import Datetime
@@ -99,7 +100,8 @@ class FineCells(Cells):
         if name not in self.groups or sigma == 0:
             return super()._present(name, counts, sigma, rows)
         widths = measure(self.scales[name], self._positions[name], self.is_curved(name))
-        found = denoise_groups(counts, self.groups[name][: len(counts)], widths, sigma, rows)
+        units = round_units(self.scales[name], self._positions[name]) if self.is_curved(name) else []
+        found = denoise_groups(counts, self.groups[name][: len(counts)], widths, sigma, rows, units)
         return with_week(found, counts, self.weeks[name], sigma, rows) if name in self.weeks else found
 
     def _coarse_of(self, name: str) -> Ints:

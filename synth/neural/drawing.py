@@ -50,8 +50,7 @@ class Drawing:
         if not self.fitted:
             return records
         reference = self._reference if codes or rows < REFERENCE_ROWS else records
-        cells, probabilities = self.released.statistics.cells, self.released.probabilities
-        return fit_numbers(records, reference, cells, probabilities, np.random.default_rng(seed))
+        return fit_numbers(records, reference, *self.released.numbers, np.random.default_rng(seed))
 
     @cached_property
     def _reference(self) -> Records:
@@ -66,8 +65,9 @@ class Drawing:
         matrix, score = self._candidates(max(rows * self.candidates, FEWEST_CANDIDATES), codes, stream)
         weights = np.exp(score.double().numpy())
         if self.fitted and not codes:
-            labels = {s.column: matrix[:, s.slice].argmax(1).numpy() for s in features.discrete_spans}
-            weights = raked(weights, labels, self.released.probabilities)
+            blocks = [s for s in features.spans if s.kind == "label" or s.column in features.cuts]
+            labels = {s.column: matrix[:, s.slice].argmax(1).numpy() for s in blocks}
+            weights = raked(weights, labels, {s.column: self.released.shares(s) for s in blocks})
         kept = chosen(weights, rows, stream.rng)
         return features.decode(matrix.numpy()[kept])
 
@@ -77,10 +77,11 @@ class Drawing:
         return rows, scores.clamp(-LARGEST_SCORE, LARGEST_SCORE)
 
 
-def drawn(raw: Tensor, spans: Sequence[Span], codes: Codes, stream: Stream) -> Tensor:
+def drawn(raw: Tensor, spans: Sequence[Span], codes: Codes, stream: Stream, likeliest: bool = False) -> Tensor:
     """Rows of a network's raw output: each α by tanh, each block one-hot, drawn from its softmax unless a code fixes
-    it. The largest of a block with Gumbel noise is such a draw."""
-    noisy = raw + stream.gumbel(*raw.shape)
+    it. The largest of a block with Gumbel noise is such a draw; `likeliest` takes the largest without, as some papers
+    do."""
+    noisy = raw if likeliest else raw + stream.gumbel(*raw.shape)
     rows = torch.zeros_like(raw)
     for span in spans:
         if span.kind == "alpha":

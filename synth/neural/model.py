@@ -20,7 +20,7 @@ from synth.neural.drawing import Codes
 from synth.neural.regime import Regime
 from synth.neural.released import Released
 from synth.neural.schedule import Schedule
-from synth.neural.server import ServerOptimizer, fed_avg
+from synth.neural.server import ServerOptimizer
 from synth.neural.streams import StepStreams, Stream
 from synth.neural.training import LocalRound, Step
 from synth.neural.weights import set_gradient
@@ -35,11 +35,11 @@ class Model(ABC, Generic[Network]):
 
     candidates = 1  # rows made per row kept
     fitted = True  # whether drawn rows are fitted to the released histograms
-    server: ServerOptimizer = staticmethod(fed_avg)
 
     def __init__(self, plan: Plan, regime: Regime) -> None:
         self.plan = plan
         self.schedule = Schedule(plan, regime)
+        self.server: ServerOptimizer = regime.server.rule()
 
     @abstractmethod
     def network(self, features: Features) -> Network:

@@ -1,7 +1,8 @@
 """A training ask, read strictly: the encoding first, for it decides how large the networks must be; then all the rest.
 
 The number of modes of a numeric column was chosen by the aggregator from the released histogram, so it is the one size
-that does not follow from the plan. It is bounded by the plan's most modes, and everything else follows from it.
+that does not follow from the plan. It is bounded by the plan's most modes, or bins where numbers are in bins, and
+everything else follows from it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from synth.encoding.features import PREFIX, Features
+import numpy as np
+
+from synth.encoding.features import CUTS, PREFIX, Features
 from synth.encoding.mixtures import COMPONENTS
 from synth.encoding.scales import Floats
 from synth.errors import ProtocolError
@@ -35,22 +38,34 @@ class Question:
     share: float  # this party's weight in the average
 
 
-def read(plan: Plan, weighting: Weighting, forms_of: FormsOf, ask: Ask, party: str) -> Question:
+def read(plan: Plan, weighting: Weighting, bins: int | None, forms_of: FormsOf, ask: Ask, party: str) -> Question:
     """The whole ask but its options; refuses anything that training could not start from."""
-    features = _features(plan, ask.arrays)
+    features = _features(plan, bins, ask.arrays)
     forms = forms_of(features)
     discrete = {FREQUENCIES + span.column: span for span in features.discrete_spans}
     shares = [SHARES] if weighting == "similarity" else []
-    require_names(ask.arrays, [*(PREFIX + name for name in plan.table.numeric), *discrete, *forms, *shares])
+    require_names(ask.arrays, [*features.to_arrays(), *discrete, *forms, *shares])
     require_in_range(ask.arrays, forms)
     frequencies = {span.column: distribution(ask.arrays, name, span.width) for name, span in discrete.items()}
     return Question(features, frequencies, _share(plan, weighting, ask, party))
 
 
-def _features(plan: Plan, arrays: Arrays) -> Features:
+def _features(plan: Plan, bins: int | None, arrays: Arrays) -> Features:
     for name in plan.table.numeric:
-        _check_mixture(arrays, PREFIX + name)
-    return Features.from_arrays(plan.table, arrays)
+        if bins is None:
+            _check_mixture(arrays, PREFIX + name)
+        else:
+            _check_cuts(arrays, CUTS + name, bins)
+    kinds = PREFIX if bins is None else CUTS
+    return Features.from_arrays(plan.table, {name: array for name, array in arrays.items() if name.startswith(kinds)})
+
+
+def _check_cuts(arrays: Arrays, name: str, bins: int) -> None:
+    found = arrays.get(name)
+    if found is None or found.ndim != 1 or len(found) >= bins:
+        raise ProtocolError(f"array '{name}' of an ask should hold the cuts of at most {bins} bins")
+    if (np.diff(checked(arrays, name, Form(found.shape))) <= 0).any():
+        raise ProtocolError(f"array '{name}' of an ask holds cuts that do not rise")
 
 
 def _check_mixture(arrays: Arrays, name: str) -> None:

@@ -10,8 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from synth.encoding.features import Features
+from synth.encoding.bins import cell_weights
+from synth.encoding.cells import Cells
+from synth.encoding.features import Features, Span
 from synth.encoding.mixtures import fit_cells
+from synth.encoding.number_bins import as_bins, cut
 from synth.encoding.scales import Floats
 from synth.interface import Arrays
 from synth.neural.question import FREQUENCIES, SHARES
@@ -30,15 +33,30 @@ class Released:
     features: Features
 
     @classmethod
-    def of(cls, plan: Plan, statistics: Statistics, features: Features | None = None) -> Released:
-        """Mixtures are fitted to the histograms unless the parties averaged some, or a run already has them."""
-        cells = statistics.cells
-        probabilities = cells.probabilities(statistics.counts, float(np.sqrt(statistics.variance)))
-        if features is None:
+    def of(
+        cls, plan: Plan, statistics: Statistics, bins: int | None = None, features: Features | None = None
+    ) -> Released:
+        """Numbers in at most so many bins. None: in mixtures, fitted to the histograms unless the parties averaged
+        some. A run that has an encoding already keeps it."""
+        cells, sigma = statistics.cells, float(np.sqrt(statistics.variance))
+        probabilities = cells.probabilities(statistics.counts, sigma)
+        if features is None and bins is not None:
+            features = Features(plan.table, {}, cut(*statistics.finest, sigma, bins))
+        elif features is None:
             mixtures = statistics.mixtures
             fitted = mixtures or {name: fit_cells(cells, name, probabilities[name]) for name in cells.scales}
             features = Features(plan.table, fitted)
         return cls(statistics, probabilities, features)
+
+    @cached_property
+    def numbers(self) -> tuple[Cells, Mapping[str, Floats]]:
+        """What drawn numbers are fitted to: cells, and how the rows of every column spread over them. Bins need the
+        finest, for they say nothing of what is inside."""
+        if not self.features.cuts:
+            return self.statistics.cells, self.probabilities
+        cells, counts = self.statistics.finest
+        weights = cell_weights(as_bins(cells, self.features.cuts), counts, float(np.sqrt(self.statistics.variance)))
+        return cells, cells.split(weights)
 
     @property
     def frequencies(self) -> dict[str, Floats]:
@@ -47,16 +65,29 @@ class Released:
 
     @cached_property
     def block_shares(self) -> dict[int, Tensor]:
-        """Released frequencies of every one-hot block, by its start; a missing number is the last mode."""
-        shares = {}
-        for span in self.features.spans:
-            released = self.probabilities[span.column]
-            if span.kind == "mode":
-                weights = self.features.mixtures[span.column].weights
-                missing = released[-1:] if span.width > len(weights) else released[:0]
-                released = np.append(weights * (1 - missing.sum()), missing)
-            shares[span.start] = torch.from_numpy(np.maximum(released, RAREST)).float()
-        return shares
+        """Released frequencies of every one-hot block, by its start, none of them 0."""
+        spans = self.features.spans
+        return {span.start: torch.from_numpy(np.maximum(self.shares(span), RAREST)).float() for span in spans}
+
+    @property
+    def biases(self) -> Tensor:
+        """[row width]: raw outputs whose softmax is the released frequencies, and 0 for each α."""
+        spans = self.features.spans
+        logs = [torch.zeros(1) if s.kind == "alpha" else self.block_shares[s.start].log() for s in spans]
+        return torch.cat(logs)
+
+    def shares(self, span: Span) -> Floats:
+        """Released frequencies of a block's entries; a missing number is the last."""
+        released = self.probabilities[span.column]
+        if span.column in self.features.cuts:
+            cells, spread = self.numbers
+            held = as_bins(cells, self.features.cuts).fold(span.column, spread[span.column])
+            return held / held.sum() if held.sum() > 0 else np.full(span.width, 1 / span.width)
+        if span.kind == "mode":
+            weights = self.features.mixtures[span.column].weights
+            missing = released[-1:] if span.width > len(weights) else released[:0]
+            return np.append(weights * (1 - missing.sum()), missing)
+        return released
 
     def asked(self, plan: Plan, weighting: Weighting) -> Arrays:
         """What every ask carries besides the weights."""

@@ -49,6 +49,11 @@ class Schedule:
         return self.published is not None
 
     @property
+    def bins(self) -> int | None:
+        """Most bins of a number; None: numbers are in mixtures, as in all that was published."""
+        return None if self.faithful else self.regime.bins
+
+    @property
     def private(self) -> bool:
         return self.plan.privacy != "none"
 
@@ -66,7 +71,7 @@ class Schedule:
     @cached_property
     def total_steps(self) -> int:
         planned = self.regime.rounds * self.regime.steps_per_round
-        if self.plan.privacy == "none" or not self.faithful:
+        if self.plan.privacy == "none" or self.published is None or self.published.noise_multiplier is None:
             return planned
         epsilon, delta = self.plan.privacy.epsilon, self.plan.privacy.delta
         return steps_affordable(epsilon, delta, self.regime.sample_rate, self.noise_multiplier, at_most=planned)
@@ -76,16 +81,17 @@ class Schedule:
         regime = self.regime
         if self.plan.privacy == "none":
             raise PlanError("without privacy there is no noise to compute")
+        epsilon, delta, steps = self.plan.privacy.epsilon, self.plan.privacy.delta, regime.steps_per_round
         if self.published is not None:
-            return self.published.noise_multiplier
+            found = self.published.noise_multiplier
+            return found or calibrate_noise_multiplier(epsilon, delta, regime.sample_rate, steps)
         beside = set_aside(self.plan, Cells(self.plan.table, self.plan.statistics.bins).queries)
-        return calibrate_noise_multiplier(
-            self.plan.privacy.epsilon,
-            self.plan.privacy.delta,
-            regime.sample_rate,
-            regime.rounds * regime.steps_per_round,
-            beside,
-        )
+        return calibrate_noise_multiplier(epsilon, delta, regime.sample_rate, regime.rounds * steps, beside)
+
+    def pace(self, number: int) -> float:
+        """Of the learning rate in a round. As published, it does not fall."""
+        gone = number / max(self.regime.rounds - 1, 1)
+        return 1.0 if self.faithful else 1.0 - gone * (1.0 - self.regime.last_pace)
 
     def step_privacy(self, party: str) -> StepPrivacy:
         return StepPrivacy(

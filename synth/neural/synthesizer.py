@@ -30,7 +30,7 @@ from synth.neural.question import Question, read
 from synth.neural.released import Released
 from synth.neural.server import running_average
 from synth.neural.streams import Stream
-from synth.neural.training import LocalRound, train
+from synth.neural.training import LocalRound, hold_near, train
 from synth.neural.weights import forms, load, to_arrays
 from synth.privacy.events import Event
 from synth.privacy.noise import NoiseSource
@@ -62,7 +62,7 @@ class NeuralSynthesizer(Synthesizer):
     # ── aggregator ──
 
     def begin(self, statistics: Statistics, seed: int) -> None:
-        self.released = Released.of(self.plan, statistics)
+        self.released = Released.of(self.plan, statistics, self.schedule.bins)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = self.model.network(self.released.features)
@@ -103,7 +103,8 @@ class NeuralSynthesizer(Synthesizer):
             return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
 
         statistics = Statistics.from_arrays(self.plan, part(RELEASED))
-        self.released = Released.of(self.plan, statistics, Features.from_arrays(self.plan.table, state))
+        features = Features.from_arrays(self.plan.table, state)
+        self.released = Released.of(self.plan, statistics, features=features)
         names = self._forms(self.released.features)
         self.average = {name: state[AVERAGE + name] for name in names}
         self.weights = {name: state[name] for name in names}
@@ -126,7 +127,8 @@ class NeuralSynthesizer(Synthesizer):
         return [self.schedule.cost(number, party) for number in range(self.schedule.regime.rounds)]
 
     def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
-        steps = self.schedule.steps(self.schedule.checked(ask))
+        number = self.schedule.checked(ask)
+        steps = self.schedule.steps(number)
         asked = self.read(ask, party)
         network = self._loaded(asked.features, ask.arrays)
         before = to_arrays(network)
@@ -134,14 +136,15 @@ class NeuralSynthesizer(Synthesizer):
             local = local if ENCODING_SEED in local else local | {ENCODING_SEED: noise.child("modes").uint64(4)}
             rows = self._encode(party, data.at_hand(), asked.features, local[ENCODING_SEED])
             optimizers = self.model.optimizers(network)
+            hold_near(optimizers, self.schedule.regime.server.proximal)
             step = self.model.step(network, LocalRound(self.schedule, asked, rows, party, noise), optimizers)
-            local = train(step, optimizers, steps, local, noise)
+            local = train(step, optimizers, steps, local, noise, self.schedule.pace(number))
         change = {name: asked.share * (after - before[name]) for name, after in to_arrays(network).items()}
         return Answer(change, weight=asked.share), local
 
     def read(self, ask: Ask, party: str) -> Question:
         """The whole ask but its options, or a refusal."""
-        return read(self.plan, self.schedule.regime.weighting, self._forms, ask, party)
+        return read(self.plan, self.schedule.regime.weighting, self.schedule.bins, self._forms, ask, party)
 
     def _encode(self, party: str, data: Records, features: Features, seed: Array) -> EncodedRows:
         layout = b"".join(array.tobytes() for array in features.to_arrays().values())

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Adam
+from torch.optim import Adam, Optimizer
 
 from synth.interface import Arrays
 from synth.neural.encoded import EncodedRows
@@ -68,10 +68,26 @@ def joined(rows: EncodedRows, sample_rate: float, streams: StepStreams) -> Tenso
     return rows[torch.from_numpy(poisson_batch(streams.rows, len(rows), sample_rate))]
 
 
-def train(step: Step, optimizers: Mapping[str, Adam], steps: int, local: Arrays, noise: NoiseSource) -> Arrays:
-    """Take the steps; the party's new local arrays."""
+def hold_near(optimizers: Mapping[str, Adam], proximal: float) -> None:
+    """FedProx: every step also pulls each weight back to where it is now. The pull is the gradient of μ/2 |θ - θ₀|²,
+    which no row has a part in, and joins after clipping and noise, so no row's gradient is clipped for its sake."""
+    for adam in optimizers.values() if proximal else ():
+        starts = [parameter.detach().clone() for parameter in adam.param_groups[0]["params"]]
+
+        def pull(optimizer: Optimizer, _args: object, _options: object, starts: list[Tensor] = starts) -> None:
+            for parameter, start in zip(optimizer.param_groups[0]["params"], starts, strict=True):
+                parameter.grad = parameter.grad + proximal * (parameter.detach() - start)
+
+        adam.register_step_pre_hook(pull)
+
+
+def train(
+    step: Step, optimizers: Mapping[str, Adam], steps: int, local: Arrays, noise: NoiseSource, pace: float = 1.0
+) -> Arrays:
+    """Take the steps, at a `pace` of each optimizer's learning rate; the party's new local arrays."""
     for name, adam in optimizers.items():
         load_moments(adam, name, local)
+        adam.param_groups[0]["lr"] *= pace
     for number in range(1, steps + 1):
         step(StepStreams.of(noise, number))
     stored = local

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 FAMILIES: dict[str, tuple[str, str]] = {  # what a plan may say about it, and what is built from a plan
     "bayes": ("bayes.settings:BayesSettings", "bayes.synthesizer:bayes"),
     "ctgan": ("ctgan.settings:CtganSettings", "ctgan.synthesizer:ctgan"),
+    "findiff": ("findiff.settings:FindiffSettings", "findiff.synthesizer:findiff"),
     "marginals": ("marginals.settings:MarginalsSettings", "marginals.synthesizer:Marginals"),
+    "vae": ("vae.settings:VaeSettings", "vae.synthesizer:vae"),
 }
 DEFAULT = "marginals"  # where a plan names no family
 

@@ -15,7 +15,9 @@ from flwr.serverapp import Grid
 from aggregator.federate import federate
 from aggregator.server import server_app
 from aggregator.server.run_folder import RunFolder
+from aggregator.states import RunState
 from aggregator.sums.secure_sum import SecureSum
+from crypto.keys import IdentityKey
 from synth.errors import ProtocolError
 from synth.interface import Arrays, Sum
 from tests.fed_node.two_parties import CheapTraining
@@ -30,7 +32,8 @@ def test_whatever_ends_a_run_its_progress_says_failed(
 ) -> None:
     identity = tmp_path / "identity.key"
     parties = tmp_path / "parties.json"
-    parties.write_text("{}")
+    keys = {party.name: {"identity": IdentityKey.generate().identity.to_text()} for party in PLAN.parties}
+    parties.write_text(json.dumps(keys))
     given = {"STATE": tmp_path, "PARTIES": parties, "IDENTITY": identity, "ANSWER_TIMEOUT_SECONDS": 1}
     for name, value in given.items():
         monkeypatch.setenv(f"FEDSYNTH_{name}", str(value))
@@ -42,10 +45,12 @@ def test_whatever_ends_a_run_its_progress_says_failed(
     context = SimpleNamespace(run_config={"plan": PLAN.model_dump_json(by_alias=True)}, run_id=7)
     with pytest.raises(type(error)):
         server_app.main(cast(Grid, SimpleNamespace()), cast(Context, context))
-    progress = RunFolder.of(tmp_path, PLAN).progress
-    assert progress["state"] == "failed"
-    assert progress["error"]["message"]
-    assert "cell" not in json.dumps(progress)
+    standing = RunFolder.of(tmp_path, PLAN).standing
+    assert standing is not None
+    assert standing.state is RunState.failed
+    assert standing.reason is not None
+    assert standing.reason.message
+    assert "cell" not in json.dumps(standing.to_json())
 
 
 @pytest.mark.parametrize(

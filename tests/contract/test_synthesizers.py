@@ -37,7 +37,9 @@ SMALLEST: dict[str, dict[str, Any]] = {
         "generator": {"width": 16, "warm_start_steps": 5},
         "discriminator": {"width": 8, "fake_batch": 20},
     },
+    "findiff": {"name": "findiff", "rounds": 2, "steps_per_round": 2, "width": 8, "draws": 2},
     "marginals": {"name": "marginals"},
+    "vae": {"name": "vae", "rounds": 2, "steps_per_round": 2, "width": 8, "code_width": 3},
 }
 PRIVACIES: dict[str, dict[str, Any]] = {"private": {}, "none": {"privacy": "none"}}
 

@@ -94,7 +94,9 @@ class Deployment:
         self._start(
             "superlink",
             [
-                str(BIN / "flower-superlink"),
+                sys.executable,
+                "-m",
+                "aggregator.server.superlink",
                 "--host=127.0.0.1",
                 f"--port={self.port}",
                 f"--ssl-certfile={files / 'tls.crt'}",
@@ -124,6 +126,7 @@ class Deployment:
             FEDSYNTH_CONTROL=f"localhost:{self.port}",
             FEDSYNTH_CONTROL_FILES=str(self.certificates),
             FEDSYNTH_ANSWER_TIMEOUT_SECONDS="300",
+            FEDSYNTH_APP=str(ROOT / "app"),
         )
 
     def home(self, name: str) -> Path:
@@ -176,7 +179,7 @@ class Deployment:
         self.processes[name].wait()
 
     def submit(self) -> dict[str, Any]:
-        return self.control.submit(self.plan.model_dump(mode="json", by_alias=True), ROOT / "app")
+        return self.control.submit(self.plan.model_dump(mode="json", by_alias=True), label=ROOT / "app")
 
     def progress(self) -> dict[str, Any]:
         path = self.state / "runs" / self.plan.digest() / "progress.json"

@@ -207,10 +207,10 @@ def test_a_run_outlives_a_kill_and_is_charged_once(federation: Federation, victi
     assert _round(federation, plan) < 10  # and of its end it is far
     _kill(victim)
     federation.wait_for(lambda: federation.state(plan) not in ("running", "submitted"), "the run's end", pause=5)
-    if federation.state(plan) != "finished":
+    if federation.state(plan) != "released":
         federation.wait_until_connected(set(PARTIES))
         fedsynth("resume", plan.name, "--wait", "-n", AGGREGATOR)
-    assert federation.state(plan) == "finished"
+    assert federation.state(plan) == "released"
     for party in PARTIES:
         entries = federation.ledger(party)["entries"]
         charges = [each for each in entries if each["kind"] == "charge" and each["plan_digest"] == plan.digest()]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
 from aggregator.server.control import carry_out
-from aggregator.server.prometheus import write_metrics
+from aggregator.server.snapshot import STATUS, Snapshot
 from fedsynth.provision.party_keys import new_keys
 from synth.audit_log import FILE, AuditLog
 from synth.certificate.certificate import Certificate
@@ -31,7 +32,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 
 
 def test_a_plan_becomes_a_release(deployment: Deployment) -> None:
-    progress = deployment.wait("finished")
+    progress = deployment.wait("released")
     release = deployment.state / "runs" / deployment.plan.digest() / "release"
     certificate = Certificate.model_validate_json((release / "certificate.json").read_bytes())
     assert certificate.plan_digest == deployment.plan.digest()
@@ -46,7 +47,7 @@ def test_a_plan_becomes_a_release(deployment: Deployment) -> None:
 
 
 def test_who_ran_and_fetched_is_in_the_audit_log(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    deployment.wait("finished")
+    deployment.wait("released")
     monkeypatch.setenv("FEDSYNTH_STATE", str(deployment.state))
     monkeypatch.setenv("FEDSYNTH_CONTROL", f"localhost:{deployment.port}")
     monkeypatch.setenv("FEDSYNTH_CONTROL_FILES", str(deployment.certificates))
@@ -62,23 +63,25 @@ def test_who_ran_and_fetched_is_in_the_audit_log(deployment: Deployment, monkeyp
 
 
 def test_monitoring_sees_runs_and_parties(deployment: Deployment) -> None:
-    deployment.wait("finished")
-    write_metrics(deployment.folder / "now.prom", deployment.control, deployment.state)
+    deployment.wait("released")
+    Snapshot(deployment.folder / "now.prom", deployment.control, deployment.state).write()
     lines = dict(line.rsplit(" ", 1) for line in (deployment.folder / "now.prom").read_text().splitlines())
-    labels = f'{{plan="loopback",digest="{deployment.plan.digest()[:12]}"}}'
-    assert lines[f"fedsynth_run_running{labels}"] == "0"
-    assert float(lines[f"fedsynth_run_epsilon{labels}"]) > 0
+    labels = f'plan="loopback",digest="{deployment.plan.digest()[:12]}"'
+    assert lines[f'fedsynth_run_state{{{labels},state="released"}}'] == "1"
+    assert float(lines[f"fedsynth_run_epsilon{{{labels}}}"]) > 0
+    status = json.loads((deployment.folder / STATUS).read_bytes())
+    assert [run["state"] for run in status["runs"]] == ["released"]
     assert lines['fedsynth_party_connected{party="party-1"}'] == "1"
     assert "fedsynth_up 1" in (deployment.folder / "metrics.prom").read_text()  # the runner's own
 
 
 def test_a_released_plan_is_not_carried_out_again(deployment: Deployment) -> None:
-    deployment.wait("finished")
+    deployment.wait("released")
     again = deployment.submit()
     status, details = deployment.wait_for_end(again["flower_run"])
     assert status == "finished:failed"
     assert "was carried out and released" in details
-    assert deployment.progress()["state"] == "finished"
+    assert deployment.progress()["state"] == "released"
 
 
 def test_a_node_that_nobody_registered_is_refused(deployment: Deployment) -> None:

@@ -6,13 +6,16 @@ import os
 import sys
 import time
 from itertools import count
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 from flwr.app import Message, RecordDict
+from flwr.supercore.heartbeat import HeartbeatSender
 from flwr.supercore.run import RunNotRunningException
 from flwr.supercore.task_identity import TaskIdentity
-from flwr.supernode import start_client_internal
+from flwr.supernode import fleet_http_connection, start_client_internal
+from flwr.supernode.cli.flower_supernode import flower_supernode
 from flwr.supernode.nodestate.in_memory_nodestate import InMemoryNodeState
 
 from fed_node.process import supernode
@@ -24,6 +27,7 @@ NUMBERS = count()
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     found: list[float] = []
     monkeypatch.setattr(time, "sleep", found.append)
+    monkeypatch.setattr(supernode, "heard", lambda: None)
     return found
 
 
@@ -94,6 +98,8 @@ def _ending(monkeypatch: pytest.MonkeyPatch, code: int) -> list[list[str]]:
     monkeypatch.setattr(os, "execv", execv)
     monkeypatch.setattr(sys, "argv", ["supernode", "--superlink=x:1"])
     monkeypatch.setitem(vars(start_client_internal), "time", time)
+    monkeypatch.setitem(vars(fleet_http_connection), "HeartbeatSender", HeartbeatSender)
+    monkeypatch.setattr(supernode, "log_as_json", lambda: None)
     return started
 
 
@@ -105,12 +111,30 @@ def test_a_refused_node_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.environ[supernode.ATTEMPT] == "1"
 
 
-@pytest.mark.parametrize(("code", "attempt"), [(0, 0), (1, supernode.MOST_ATTEMPTS)])
-def test_an_orderly_end_and_the_last_attempt_end_it(
-    monkeypatch: pytest.MonkeyPatch, slept: list[float], code: int, attempt: int
-) -> None:
-    monkeypatch.setenv(supernode.ATTEMPT, str(attempt))
-    started = _ending(monkeypatch, code)
+def test_an_orderly_end_ends_it(monkeypatch: pytest.MonkeyPatch, slept: list[float]) -> None:
+    started = _ending(monkeypatch, 0)
     with pytest.raises(SystemExit):
         supernode.main()
     assert not started
+
+
+def test_a_loop_that_gives_up_is_an_exit_and_not_a_silence() -> None:
+    """An expired certificate made Flower's loop return, and the process hung for good behind an open port."""
+    begun: list[object] = []
+    with pytest.raises(SystemExit):
+        supernode.until_the_end(lambda **settings: begun.append(settings))(server_address="x:1")
+    assert begun == [{"server_address": "x:1"}]
+
+
+def test_what_it_wraps_is_where_flower_looks_for_it() -> None:
+    assert "start_client_internal" in vars(sys.modules[flower_supernode.__module__])
+    assert vars(fleet_http_connection)["HeartbeatSender"] is HeartbeatSender
+
+
+def test_an_answered_heartbeat_is_noted_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[int] = []
+    monkeypatch.setattr(supernode, "heard", lambda: noted.append(1))
+    assert not supernode.beating(lambda: False).heartbeat_fn()
+    assert not noted
+    assert supernode.beating(lambda: True).heartbeat_fn()
+    assert noted

@@ -15,6 +15,7 @@ from aggregator.run import Workspace, synthesize
 from aggregator.server.prometheus import metrics_text
 from aggregator.server.reporter import Reporter
 from aggregator.server.run_folder import RunFolder, as_text
+from aggregator.states import RunState
 from aggregator.watch import Silent
 from crypto.keys import IdentityKey
 from fed_node.consent.description import describe
@@ -145,15 +146,18 @@ def test_status_and_metrics_say_that_a_table_is_withheld(tmp_path: Path) -> None
     folder = RunFolder.of(tmp_path, plan)
     reporter = Reporter(plan, folder, "7")
     assert withheld_metric(folder) == "0"
+    reporter.stage("drawing", RunState.releasing)
     reporter.finished(1.0, "minimum_auroc 1 could not be shown")
-    assert folder.progress["stage"] == "withheld by the plan's gate"
-    assert folder.progress["withheld"]
+    assert folder.standing is not None
+    assert folder.standing.state is RunState.withheld
+    assert folder.standing.withheld
     assert withheld_metric(folder) == "1"
 
 
 def withheld_metric(folder: RunFolder) -> str:
-    lines = metrics_text([], [folder.progress]).splitlines()
-    return next(line for line in lines if line.startswith("fedsynth_run_withheld{")).split()[-1]
+    assert folder.standing is not None
+    lines = metrics_text({"superlink": True, "nodes": [], "runs": [folder.standing.to_json()]}).splitlines()
+    return next(line for line in lines if 'state="withheld"' in line).split()[-1]
 
 
 class Everybody(World):
@@ -164,7 +168,7 @@ class Everybody(World):
 
 
 class Killed(Silent):
-    def stage(self, text: str) -> None:
+    def stage(self, text: str, state: RunState = RunState.running) -> None:
         if text.startswith("collecting"):
             raise KeyboardInterrupt
 

@@ -9,15 +9,25 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import MaxRetryError
 
-from fedsynth.cluster.api import told
+from fedsynth.cluster.api import last_complaint, told
 from fedsynth.cluster.errors import ClusterError, Forbidden, NotInstalled, Unreachable
-from fedsynth.cluster.pods import is_ready, trouble
+from fedsynth.cluster.pods import is_ready, missing_volume, trouble
 
 
-def _pod(conditions: list[Any] | None = None, waiting: Any = None, deleted: str | None = None) -> SimpleNamespace:
-    container = SimpleNamespace(name="run", image="fedsynth/aggregator:9", state=SimpleNamespace(waiting=waiting))
+def _pod(
+    conditions: list[Any] | None = None, waiting: Any = None, deleted: str | None = None, last: Any = None
+) -> SimpleNamespace:
+    container = SimpleNamespace(
+        name="run",
+        image="fedsynth/aggregator:9",
+        ready=False,
+        state=SimpleNamespace(waiting=waiting, terminated=None),
+        last_state=last,
+    )
     status = SimpleNamespace(conditions=conditions, init_container_statuses=None, container_statuses=[container])
-    return SimpleNamespace(metadata=SimpleNamespace(name="pod-1", deletion_timestamp=deleted), status=status)
+    limits = SimpleNamespace(name="run", resources=SimpleNamespace(limits={"memory": "64Mi"}))
+    metadata = SimpleNamespace(name="pod-1", namespace="fed", deletion_timestamp=deleted)
+    return SimpleNamespace(metadata=metadata, status=status, spec=SimpleNamespace(containers=[limits]))
 
 
 def _condition(kind: str, status: str, message: str = "") -> SimpleNamespace:
@@ -39,10 +49,42 @@ def test_why_a_pod_has_no_node(message: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("reason", "said"),
-    [("ImagePullBackOff", "cannot pull the image fedsynth/aggregator:9"), ("CrashLoopBackOff", "fedsynth logs")],
+    [
+        ("ImagePullBackOff", "cannot pull the image fedsynth/aggregator:9"),
+        ("CrashLoopBackOff", "kubectl logs -n fed pod-1 -c run"),
+    ],
 )
 def test_why_a_container_does_not_start(reason: str, said: str) -> None:
     assert said in (trouble(_pod(waiting=SimpleNamespace(reason=reason, message=None))) or "")
+
+
+def test_a_container_that_ran_out_of_memory_says_so_with_its_limit() -> None:
+    killed = SimpleNamespace(terminated=SimpleNamespace(reason="OOMKilled"))
+    crashing = SimpleNamespace(reason="CrashLoopBackOff", message=None)
+    said = trouble(_pod(waiting=crashing, last=killed)) or ""
+    assert "OOMKilled" in said
+    assert "64Mi" in said
+    assert "resources.run.limits.memory" in said
+
+
+def test_a_secret_that_is_gone_is_named() -> None:
+    event = SimpleNamespace(
+        reason="FailedMount",
+        message='MountVolume.SetUp failed for volume "keys" : secret "fed-node-keys" not found',
+        involved_object=SimpleNamespace(name="pod-1"),
+    )
+    assert 'secret "fed-node-keys" not found' in (missing_volume([event]) or "")
+    assert missing_volume([SimpleNamespace(reason="Pulled", message="not found")]) is None
+
+
+def test_the_last_complaint_of_a_log_is_found() -> None:
+    lines = [
+        '{"level": "error", "message": "first"}',
+        "coloured text",
+        '{"level": "warning", "message": "certificate"}',
+    ]
+    assert last_complaint("\n".join([*lines, '{"level": "info", "message": "again"}'])) == "certificate"
+    assert last_complaint("") is None
 
 
 def test_a_pod_that_is_only_starting_is_no_trouble() -> None:

@@ -10,7 +10,9 @@
 {{- end }}
 
 {{- define "aggregator.superlinkCommand" -}}
-- flower-superlink
+- python
+- -m
+- aggregator.server.superlink
 - --host=127.0.0.1
 - --port=8000
 - --ssl-certfile=/run/loopback/tls.crt

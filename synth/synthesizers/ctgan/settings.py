@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from synth.family import Declaration, FamilySettings
 from synth.neural.regime import Published, Regime
+from synth.neural.server_settings import ServerSettings
 from synth.schema import Strict
 
 
@@ -75,6 +76,11 @@ class CtganSettings(FamilySettings):
     candidates: int = Field(
         5, ge=1, le=1000, description="Rows made per row kept; the discriminator and the released histograms choose."
     )
+    server: ServerSettings = Field(
+        default_factory=ServerSettings,
+        exclude_if=lambda said: said == ServerSettings(),  # plans from before keep their digests
+        description="The federated optimiser.",
+    )
     noise_multiplier: float | None = Field(
         None, gt=0, description="Noise of the faithful profile (2 if left out). The rigorous one computes it from ε, δ."
     )
@@ -105,6 +111,7 @@ class CtganSettings(FamilySettings):
             self.weighting,
             self.averaging,
             published,
+            self.server,
         )
 
     def declared(self, *, private: bool, faithful: bool) -> Declaration:

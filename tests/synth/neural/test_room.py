@@ -18,7 +18,7 @@ from synth.neural.model import RowLossModel
 from synth.neural.regime import Published, Regime
 from synth.neural.released import Released
 from synth.neural.schedule import Schedule
-from synth.neural.server import fed_adam
+from synth.neural.server_settings import ServerSettings
 from synth.neural.streams import Stream
 from synth.neural.synthesizer import NeuralSynthesizer
 from synth.plan import Plan
@@ -66,7 +66,8 @@ def test_the_state_of_the_server_optimiser_survives_a_restart() -> None:
     """Three synthesizers: unbroken, and stopped after the first round and restored."""
 
     class Adaptive(Independent):
-        server = staticmethod(fed_adam(0.1))
+        def __init__(self, plan: Plan, regime: Regime) -> None:
+            super().__init__(plan, replace(regime, server=ServerSettings(optimizer="fedadam", learning_rate=0.1)))
 
     def begun(federation: Inline) -> NeuralSynthesizer:
         synthesizer = NeuralSynthesizer(Adaptive(plan(), REGIME))

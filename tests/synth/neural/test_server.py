@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from synth.encoding.records import Codec
 from synth.interface import Arrays
 from synth.neural.server import ServerOptimizer, fed_adam, fed_avg, fed_yogi, running_average
+from synth.neural.server_settings import ServerSettings
+from synth.privacy.noise import seeded_source
+from synth.synthesizers.registry import build
+from tests.inline import Inline, statistics_of
+from tests.small import plan_of, table
 
 WEIGHTS: Arrays = {"a": np.array([1.0, -2.0], np.float32)}
 CHANGE: Arrays = {"a": np.array([0.5, 0.0])}
@@ -50,3 +58,35 @@ def test_nothing_given_is_changed_and_the_same_gives_the_same(optimizer: ServerO
 def test_the_running_average_forgets_by_its_memory() -> None:
     average = running_average(WEIGHTS, {"a": np.array([3.0, 3.0], np.float32)}, memory=0.75)
     np.testing.assert_allclose(average["a"], [1.5, -0.75])
+
+
+@pytest.mark.parametrize("name", ["fedadam", "fedyogi"])
+def test_the_first_step_of_the_published_settings(name: str) -> None:
+    """β 0.9, β₂ 0.999 and no bias correction: 0.1 / √0.001 = 3.16 rates, whatever the size of the change."""
+    rule = ServerSettings.model_validate({"optimizer": name, "learning_rate": 1e-3}).rule()
+    weights, _ = rule({"a": np.zeros(2, np.float32)}, {"a": np.array([0.5, -0.01])}, {})
+    np.testing.assert_allclose(weights["a"], [3.16e-3, -3.16e-3], rtol=2e-3)
+
+
+@pytest.mark.parametrize("family", ["vae", "ctgan"])
+def test_fedprox_holds_a_party_near_and_without_it_nothing_changes(family: str) -> None:
+    """The same noise, the same rows: the larger μ, the shorter the way from the round's first weights; μ = 0 is
+    FedAvg to the last bit. The pull comes after the noise, so it also holds back what noise alone does."""
+
+    def moved(server: dict[str, float] | None) -> tuple[float, Arrays]:
+        settings: dict[str, Any] = {"name": family, "rounds": 1, "steps_per_round": 12}
+        settings |= {"generator": {"warm_start_steps": 0, "width": 8}} if family == "ctgan" else {}
+        plan = plan_of(settings | ({"server": server} if server is not None else {}))
+        federation = Inline(plan, {p.name: Codec(plan.table).encode(table(p.rows)) for p in plan.parties}, 1)
+        synthesizer = build(plan)
+        synthesizer.begin(statistics_of(federation), 1)
+        ask = synthesizer.ask(0)
+        assert ask is not None
+        answer, _ = synthesizer.answer(ask, "party-1", federation.data["party-1"], {}, seeded_source(1))
+        return float(np.sqrt(sum((array**2).sum() for array in answer.arrays.values()))), answer.arrays
+
+    (free, plain), (none, same), (held, _) = moved(None), moved({"proximal": 0.0}), moved({"proximal": 100.0})
+    assert free == none
+    for array_name, array in plain.items():
+        np.testing.assert_array_equal(array, same[array_name])
+    assert held < 0.7 * free
