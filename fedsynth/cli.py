@@ -58,6 +58,7 @@ SUMMARIES = {
     "logs": "Print the aggregator's log. What a party logs stays with the party.",
     "stop": "Stop a run. What parties spent is spent; it can be resumed.",
     "resume": "Continue a run that failed, was stopped or lost its pod, from its checkpoint. Nothing is spent twice.",
+    "forget": "Remove a run from the aggregator: its checkpoint, report and release. Fetch what you need first.",
     "fetch": "Bring a finished run's table, model and certificate here; of a withheld one the "
     "certificate and the reasons.",
     "uninstall": "Remove a release. Its volume stays: ledgers and releases are not lost.",
@@ -90,7 +91,7 @@ def contents() -> typer.Typer:
     """The command line without its commands, only what they are for: to list them, or to say that there is none."""
     app = _empty()
     for name in MODULES:
-        app.command(name, help=SUMMARIES[name])(_only_listed)
+        app.command(name, help=SUMMARIES.get(name, ""))(_only_listed)
     app.command("version")(version)
     return app
 

@@ -95,8 +95,8 @@ def total_problem(one: Total, schema: Schema, computed: set[str]) -> str | None:
     for name in (*one.terms, *result):
         if name not in schema.numeric:
             return f"'{name}' is no numeric or datetime column of the schema"
-    if (name := one.column) is not None and name == schema.target:
-        return f"'{name}' is the target; turn the total round"
+    if one.column is not None and one.column == schema.target:
+        return f"'{one.column}' is the target; turn the total round"
     if both := [name for name in one.terms if name in computed]:
         return f"'{both[0]}' is computed itself; say the total of what it is computed from"
     times = sum(_is_time(name, schema) for name in one.add) - sum(_is_time(name, schema) for name in one.subtract)
@@ -146,7 +146,8 @@ def _unbounded(one: Total, name: str, found: Floats, schema: Schema) -> Floats:
     if not _is_time(name, schema):
         return scale.round(found)
     seconds = found * _unit(one) - instants(name, schema, np.zeros(1))[0]
-    return np.floor(seconds / scale.unit + 1e-6) * scale.unit
+    cut: Floats = np.floor(seconds / scale.unit + 1e-6) * scale.unit
+    return cut
 
 
 def _placed(one: Total, name: str, found: Floats, schema: Schema) -> Floats:

@@ -33,6 +33,7 @@ def headlines(evaluation: Evaluation) -> Markup:
     """One gauge per headline figure, each with what real data scores."""
     scores = {metric: evaluation.score(metric.name) for metric in FIDELITY if metric.headline}
     figures = {metric: utility_figures(evaluation)[metric.name] for metric in UTILITY if metric.headline}
+    found: list[tuple[Metric, float | None, float | None, str | None]]
     found = [(metric, s.value, s.ceiling, s.omitted) for metric, s in scores.items()]
     found += [(metric, f.synthetic, f.real, f.omitted) for metric, f in figures.items()]
     cards = [_gauged(evaluation, metric, v, ceiling) for metric, v, ceiling, _ in found if v is not None]
