@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 
 from fedsynth.commands import argument_help
+from fedsynth.extras import what_to_install
 from synth import VERSION
 from synth.errors import FedsynthError
 from synth.printable import escaped
@@ -132,6 +133,11 @@ def main() -> None:
     except FedsynthError as error:
         Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {_plain(_ended(str(error)))}")
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        if (words := what_to_install(error)) is None:
+            raise
+        Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {_plain(words)}")
+        sys.exit(2)
     except KeyboardInterrupt:
         Console(stderr=True).print("interrupted")
         sys.exit(130)

@@ -16,7 +16,6 @@ from pathlib import Path
 import pandas as pd
 
 from fed_node.source.csv_file import CsvFile
-from fed_node.source.database import QueryResult
 from fed_node.source.growing import Growing
 from fed_node.source.parquet_file import ParquetFile
 from fed_node.source.places import CsvSource, EngineSource, ParquetSource, Source, SqlSource, source_of
@@ -170,9 +169,17 @@ def _opened(source: Source, schema: Schema) -> Reader:
         case ParquetSource():
             return ParquetFile(source)
         case SqlSource():
-            return QueryResult(source)
+            return _query_result(source)
         case EngineSource():
             return _engine_reader(source)
+
+
+def _query_result(source: SqlSource) -> Reader:
+    try:
+        from fed_node.source.database import QueryResult
+    except ImportError:
+        raise InputError("SQLAlchemy, which reads databases, is not installed: pip install 'fedsynth[node]'") from None
+    return QueryResult(source)
 
 
 def _engine_reader(source: EngineSource) -> Reader:
