@@ -39,7 +39,7 @@ demo: setup  ## Three parties make a synthetic census table together (under 5 mi
 	  --test examples/data/adult-test.csv.gz --out runs/demo --seed 1 --overwrite
 
 test: setup postgresql chromium nginx check  ## Everything a change must pass, without a cluster
-	$(BIN)/pytest -n 2 -m "not kind" tests tests/fedsynth/report_shots.py
+	$(BIN)/pytest -n 2 -m "not kind and not chaos" tests tests/fedsynth/report_shots.py
 
 report-shots: setup chromium  ## report.html in a browser: light, dark, telephone, A4 (pictures in runs/report-shots)
 	$(BIN)/pytest tests/fedsynth/report_shots.py
@@ -57,7 +57,7 @@ check: setup  ## Style, types and layers
 	$(BIN)/lint-imports
 
 # Every benchmark is one module of benchmarks/, and its last words are the figures: `make bench-ctgan` and so on.
-bench-%: setup  ## One benchmark: adversary doors first-hour ctgan dpsgd secure-sum party forecast marginals tables large bayes evaluate peers (hours)
+bench-%: setup  ## One benchmark: adversary doors first-hour ctgan dpsgd secure-sum party forecast marginals tables large vertical bayes evaluate peers (hours)
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-cluster: setup  ## What a federation in a cluster costs beside the computing (images as for test-kind)
@@ -105,7 +105,12 @@ test-kind: setup  ## A real federation on kind, or on the cluster of KUBECONFIG 
 	@[ -n "$(KUBECONFIG)" ] || $(MAKE) images TAG=dev
 	$(BIN)/pytest -m kind -v --durations=20 tests/e2e/test_kind.py
 
+# Hours for all of it; CHAOS_RUNS, CHAOS_FAULTS, CHAOS_SEED, and CHAOS_FIRST to go on where it was cut short.
+test-chaos: setup  ## A dozen runs and a hundred faults on kind, nobody at the keyboard
+	@[ -n "$(KUBECONFIG)" ] || $(MAKE) images TAG=dev
+	$(BIN)/pytest -m chaos -v -s --durations=20 tests/e2e/test_chaos.py
+
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help nginx images-twice sbom lock setup postgresql chromium report-shots demo test fuzz check crosscheck-metrics bench-cluster images test-kind clean
+.PHONY: help nginx images-twice sbom lock setup postgresql chromium report-shots demo test fuzz check crosscheck-metrics bench-cluster images test-kind test-chaos clean

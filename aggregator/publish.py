@@ -23,6 +23,7 @@ from synth.certificate.certificate import (
     noise_in_words,
     sampling_in_words,
 )
+from synth.certificate.linkage import linkage_record, relation_of
 from synth.certificate.participation import Absent, Participation, first_missing
 from synth.encoding.formulas import formulas_in
 from synth.encoding.records import Codec, Records
@@ -33,7 +34,7 @@ from synth.plan import Plan
 from synth.privacy.events import as_records
 from synth.programme import whole_cost
 
-ASSESSMENT = "assessment.json"
+ASSESSMENT, MODEL = "assessment.json", "model.npz"
 WITHHELD = "WITHHELD.txt"  # lies beside a table that its plan's gate did not let through, and says why
 PAPERS = ("certificate.json", "plan.json", "schema.json", ASSESSMENT, WITHHELD)  # what may be seen of a withheld one
 
@@ -73,14 +74,15 @@ def publish(
         raise _cannot_write(folder, error) from None
     try:
         digests = _write_tables(plan, table, partial)
+        meta = {"plan": plan.model_dump(mode="json", by_alias=True), "run": position.run, "version": VERSION}
+        (partial / MODEL).write_bytes(archive.pack(synthesizer.state(), meta))
+        digests |= {MODEL: _sha256(partial / MODEL)}
         certificate = certify(plan, statements, position, digests, simulated, assessment)
         if key is not None:
             certificate = signed(certificate, key)
         (partial / "certificate.json").write_text(certificate.model_dump_json(indent=2) + "\n")
         (partial / "plan.json").write_text(plan.model_dump_json(indent=2, by_alias=True) + "\n")
         (partial / "schema.json").write_text(plan.table.model_dump_json(indent=2) + "\n")
-        meta = {"plan": plan.model_dump(mode="json", by_alias=True), "run": position.run, "version": VERSION}
-        (partial / "model.npz").write_bytes(archive.pack(synthesizer.state(), meta))
         for name, text in _about(assessment).items():
             (partial / name).write_text(text)
         for name in (ASSESSMENT, WITHHELD):  # of an earlier release in this place
@@ -127,6 +129,7 @@ def certify(
     return Certificate(
         run=position.run,
         issued=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        plan_name=plan.name,
         plan_digest=plan.digest(),
         schema_digest=plan.table.digest(),
         profile=plan.profile,
@@ -134,13 +137,15 @@ def certify(
         secure_sum=plan.secure_sum.model_dump(mode="json") | {"minimum_parties": plan.minimum_parties},
         noise=noise_in_words(plan),
         sampling=sampling_in_words(plan),
-        claim=claim_over(stated, absent, plan.delta),
+        claim=claim_over(stated, absent, plan.delta).model_copy(update={"relation": relation_of(plan)}),
         simulated=simulated,
-        table_sha256=digests,
+        table_sha256={name: digest for name, digest in digests.items() if name != MODEL},
+        model_sha256={name: digest for name, digest in digests.items() if name == MODEL},
         statements=statements,
         participation=sums,
         absent=absent,
         assessment=assessment,
+        linkage=linkage_record(plan),
     )
 
 
@@ -169,7 +174,12 @@ def _write_tables(plan: Plan, table: pd.DataFrame, folder: Path) -> dict[str, st
         table.to_csv(folder / "synthetic.csv", index=False)
     if "parquet" in plan.output.formats:
         table.to_parquet(folder / "synthetic.parquet", index=False)
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+    return {path.name: _sha256(path) for path in sorted(folder.iterdir())}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _cannot_write(folder: Path, error: OSError) -> OutputError:

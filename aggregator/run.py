@@ -26,6 +26,7 @@ from synth.assessment.record import AssessmentRecord
 from synth.encoding.records import Records
 from synth.errors import InputError
 from synth.interface import Synthesizer
+from synth.linkage.inquiry import AlignmentInquiry
 from synth.plan import Plan
 from synth.statistics.histograms import Statistics
 from synth.statistics.mixture_rounds import statistics_inquiry
@@ -68,6 +69,7 @@ def synthesize(plan: Plan, exchange: GridExchange, workspace: Workspace, watch: 
     course = Course.taken_up(plan, workspace.checkpoint, watch, workspace.seed)
     watch.stage("admitting parties", RunState.admitting)
     sums = admit(plan, course.position.run, exchange, workspace.roster, workspace.lists)
+    align(course, sums)
     statistics = agree(course, sums)
     train(course, sums, synthesizer, statistics)
     watch.stage(f"drawing {plan.rows:,} rows", RunState.releasing)
@@ -78,6 +80,12 @@ def synthesize(plan: Plan, exchange: GridExchange, workspace: Workspace, watch: 
     return publish(
         plan, synthesizer, rows, statements, found, course.position, workspace.output, workspace.simulated, key
     )
+
+
+def align(course: Course, sums: SecureSum) -> None:
+    """Whose row is whose, where parties hold different columns of the same people."""
+    if course.plan.partition == "columns":
+        course.carry_out(AlignmentInquiry(course.plan), sums, "aligning the parties' rows")
 
 
 def agree(course: Course, sums: SecureSum) -> Statistics:

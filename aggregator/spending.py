@@ -14,7 +14,7 @@ from synth.interface import Ask, Inquiry
 from synth.plan import Plan
 from synth.privacy.claims import claim_of, worst
 from synth.privacy.events import Event, as_records, from_dict
-from synth.privacy.shares import summed_variances
+from synth.privacy.shares import opened_variances
 
 JsonRecords = list[dict[str, Any]]
 
@@ -36,12 +36,10 @@ class Spending:
         costs = {party: inquiry.cost(ask, party) for party in parties}
         for party, events in costs.items():
             self.events[party] += events
-        variances = sorted(
-            {count for events in costs.values() for count in summed_variances(self.plan, events, len(parties))}
-        )
-        summed = Participation(
-            phase=str(ask.options["phase"]), first=sequence, last=sequence, parties=parties, count_variance=variances
-        )
+        phase = str(ask.options["phase"])
+        found = (opened_variances(self.plan, events, len(parties), phase) for events in costs.values())
+        variances = sorted({variance for each in found for variance in each})
+        summed = Participation(phase=phase, first=sequence, last=sequence, parties=parties, count_variance=variances)
         self.participation = joined(self.participation, summed)
 
     def epsilon(self) -> float | None:

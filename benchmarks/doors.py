@@ -31,10 +31,12 @@ from cryptography.hazmat.primitives import serialization
 from flwr.proto.message_pb2 import PushObjectRequest
 
 from fed_node.consent import administration
+from fedsynth.sandbox.making import free_port
+from fedsynth.sandbox.programs import BIN
 from synth.certificate.certificate import Certificate
 from synth.plan import Plan
 from tests.e2e.edge import Door, rendered_conf
-from tests.e2e.loopback import BIN, ROOT, Deployment, free_port
+from tests.e2e.loopback import ROOT, Deployment
 from tests.small import plan_of
 
 PROBE_SECONDS = 5.0  # the kubelet's patience, as the chart says

@@ -9,5 +9,6 @@ ranges                  what a vector must be before it is touched
 pairing, masking        masked sums ......... with quantize: reals and counts in a ring
 confirming              a mask of one's own, revealed only when a party stands by the sum
 ckks, encrypted         encrypted sums ...... with slots: reals in slots
+cross_tables            tables of two parties' columns in secret shares
 ring_digits, vectors    both together: masked counts inside ciphertexts; counts and reals as one vector
 """

@@ -46,9 +46,9 @@ class Identity:
             raise Malformed("an identity is not valid base64; copy the whole public key") from None
 
     def fingerprint(self) -> str:
-        """Eight groups of four letters and digits, to compare by telephone."""
+        """Eight groups of four letters and digits: the one form in which keys are shown, on every page and screen."""
         letters = base64.b32encode(digest(pack("fingerprint", self.public))[:_FINGERPRINT_BYTES]).decode()
-        return "-".join(letters[i : i + 4] for i in range(0, len(letters), 4))
+        return " ".join(letters[i : i + 4] for i in range(0, len(letters), 4))
 
     def verify(self, signature: bytes, message: bytes) -> None:
         try:

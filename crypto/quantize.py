@@ -84,6 +84,29 @@ class Counts:
         return _signed(total, self.bits).astype(np.int64)
 
 
+@dataclass(frozen=True)
+class Residues:
+    """Elements of the ring modulo 2^32 as they are: shares of counts, each uniform, whose sum is the count.
+
+    There is no range to check, and no carry may survive the sum: in a wider ring they stand in its upper half, where
+    what exceeds 2^32 falls off."""
+
+    bits: RingBits = 32
+
+    def encode(self, values: NDArray[np.integer[Any]]) -> RingVector:
+        return values.astype(_UNSIGNED[32])
+
+    def decode(self, total: RingVector) -> NDArray[np.int64]:
+        """The sum, of which |sum| < 2^31 is taken for granted."""
+        return _signed(total, 32).astype(np.int64)
+
+    def encode_wide(self, values: NDArray[np.integer[Any]]) -> RingVector:
+        return self.encode(values).astype(_UNSIGNED[64]) << np.uint64(32)
+
+    def decode_wide(self, total: RingVector) -> NDArray[np.int64]:
+        return self.decode((total >> np.uint64(32)).astype(_UNSIGNED[32]))
+
+
 def narrowest_fixed_point(clip: float, parties: int, *, relative_error: float = 1e-7) -> FixedPoint:
     """The 32-bit ring where its error is at most this part of the clip range, else the 64-bit ring."""
     narrow = FixedPoint(clip, parties, 32)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from crypto.errors import WrongShape
 from crypto.masking import RingVector
-from crypto.quantize import Counts, FixedPoint, narrowest_counts
+from crypto.quantize import Counts, FixedPoint, Residues, narrowest_counts
 from crypto.ring_digits import RingDigits
 from crypto.slots import SlotReals
 
@@ -28,7 +28,7 @@ class Shape:
 
     counts: int
     reals: int
-    count_limit: int
+    count_limit: int | None  # None: the counts are shares modulo 2^32, of any size
     real_clip: float
     parties: int
 
@@ -53,18 +53,24 @@ class MaskedVectors:
 
     def encode(self, counts: CountVector, reals: RealVector) -> RingVector:
         self.shape.require(counts, reals)
-        parts = [self._counts.encode(counts)] if counts.size else []
+        parts = [self._ring(counts)] if counts.size else []
         return np.concatenate([*parts, self._reals.encode(reals)])
 
     def decode(self, total: RingVector) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         if total.shape != (self.size,):
             raise WrongShape(f"an opened sum must have {self.size} entries")
-        split = self.shape.counts
-        return self._counts.decode(total[:split]), self._reals.decode(total[split:])
+        counts, reals = total[: self.shape.counts], self._reals.decode(total[self.shape.counts :])
+        if self.shape.count_limit is None:
+            return Residues().decode_wide(counts), reals
+        return self._counts(self.shape.count_limit).decode(counts), reals
 
-    @property
-    def _counts(self) -> Counts:
-        return Counts(self.shape.count_limit, self.shape.parties, 64)
+    def _ring(self, counts: CountVector) -> RingVector:
+        if self.shape.count_limit is None:
+            return Residues().encode_wide(counts)
+        return self._counts(self.shape.count_limit).encode(counts)
+
+    def _counts(self, limit: int) -> Counts:
+        return Counts(limit, self.shape.parties, 64)
 
     @property
     def _reals(self) -> FixedPoint:
@@ -115,8 +121,9 @@ class EncryptedVectors:
         return self._counts.decode(ring)
 
     @property
-    def _counts(self) -> Counts:
-        return narrowest_counts(self.shape.count_limit, self.shape.parties)
+    def _counts(self) -> Counts | Residues:
+        limit = self.shape.count_limit
+        return Residues() if limit is None else narrowest_counts(limit, self.shape.parties)
 
     @property
     def _digits(self) -> RingDigits:

@@ -15,6 +15,8 @@ ProtocolError
 ├── SecondVector           another vector for a round whose masks are used
 ├── AlreadyConfirmed       another list of parties for numbers that are bound to one: confirmed, or sealed unmasked
 ├── AlreadyOpened          other ciphertexts for a round that was opened
+├── RowsMisaligned         parties that hold columns of the same people do not have them in the same order
+├── SharesMissing          asked for tables across parties before their shares were made
 ├── PeerRolledBack         another party shows a ledger without the entries that it showed here before
 └── SumRefused             a message that crypto/ refuses; its code says which way
 FedsynthError
@@ -88,6 +90,14 @@ class AlreadyConfirmed(ProtocolError):
 
 class AlreadyOpened(ProtocolError):
     code = "already-opened"
+
+
+class RowsMisaligned(ProtocolError):
+    code = "rows-misaligned"
+
+
+class SharesMissing(ProtocolError):
+    code = "shares-missing"
 
 
 class PeerRolledBack(ProtocolError):

@@ -17,14 +17,15 @@ from pathlib import Path
 
 from fed_node.answers import AnswerKey, AnswerStore, check_run_name, digest_of
 from fed_node.consent.approvals import Approvals, check_ask, check_automatic, check_policy, sent_plan
+from fed_node.consent.offers import OFFERED, Offers
 from fed_node.consent.policy import Policy
 from fed_node.consent.policy_file import PolicyFile
 from fed_node.errors import NotApproved, NotReserved, PolicyRefused, RunFinished, RunOfAnotherPlan, StoreDamaged
 from fed_node.ledger.ledger import Ledger
+from fed_node.linkage.opening import forget, post_of, rows_of
 from fed_node.private import close_to_others
 from fed_node.seal.seal import Seal
-from fed_node.settings import LEDGER, SCRATCH, PartySettings, budget_of
-from fed_node.source import open_rows
+from fed_node.settings import LEDGER, PartySettings, budget_of
 from fed_node.witnesses import Witnesses
 from synth import VERSION
 from synth.audit_log import FILE, AuditLog, caller
@@ -59,6 +60,7 @@ class Party:
         self.ledger = Ledger(home / LEDGER, self.settings.dataset, budget_of(self.settings, self.policy))
         self.approvals = Approvals(home / "approved")
         self.begun = Approvals(home / "begun")  # copies of plans that a policy approved, to take their runs up again
+        self.offers = Offers(home / OFFERED, self.settings.name)
         self.answers = AnswerStore(home / "answers")
         self.audit_log = AuditLog(home / FILE, self.settings.name)
         self.witnesses = Witnesses(home, self.settings.name, self.settings.dataset, self.ledger)
@@ -138,7 +140,8 @@ class Party:
         if known is None:
             known = self.begun.get(digest) if self.begun.has(digest) else sent_plan(digest, text)
         if kind != "finish":
-            check_automatic(self.policy, known)
+            with self.offers.kept_if_refused(known):
+                check_automatic(self.policy, known)
         return known
 
     def _keep(self, run: Run, kind: str) -> None:
@@ -166,8 +169,7 @@ class Run:
 
     @cached_property
     def _data(self) -> Rows:
-        home = self.party.home
-        return open_rows(self.party.settings.source(home), self.plan.table, home / SCRATCH)
+        return rows_of(self.plan, self.party.settings, self.party.home, self.seal)
 
     def handle(self, kind: str, envelope: Envelope) -> Envelope:
         if kind not in ("hello", "finish"):
@@ -177,6 +179,9 @@ class Run:
                 return self.hello(envelope)
             case "keys":
                 return self.seal.keys(envelope)
+            case "letters":
+                post = post_of(self.plan, self._data, self.inquiries["training"], self.seal)
+                return post.handle(envelope, self.noise)
             case "ask":
                 return self.answer(envelope)
             case "confirm":
@@ -273,6 +278,7 @@ class Run:
         )
         signed = self.seal.signed(statement.model_dump_json())
         self.party.answers.forget(self.id)
+        forget(self.seal)
         return signed
 
 

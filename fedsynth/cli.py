@@ -40,6 +40,8 @@ MODULES = {  # command → where it is; a module of several commands under one n
     "audit-log": "audit_log",
     "verify": "verify",
     "audit": "audit",
+    "sandbox": "sandbox",
+    "console": "console",
     "simulate": "simulate",
     "sample": "sample",
     "evaluate": "evaluate",
@@ -62,13 +64,16 @@ SUMMARIES = {
     "forget": "Remove a run from the aggregator: its checkpoint, report and release. Fetch what you need first.",
     "fetch": "Bring a finished run's table, model and certificate here; of a withheld one the "
     "certificate and the reasons.",
-    "uninstall": "Remove a release. Its volume stays: ledgers and releases are not lost.",
+    "uninstall": "Remove a release and what its runs and tests left. Its volume stays, and its Secrets "
+    "unless --secrets is said.",
     "audit-log": "Print the aggregator's audit log: who ran, resumed, stopped, fetched, and whom it "
     "admits. JSON lines.",
     "verify": "Check a CERTIFICATE: signatures, table, plan, and ε composed anew from the events that "
     "the parties signed.",
     "audit": "Attack what PLAN would publish: run it many times, with and without planted rows, and "
     "guess which were there.",
+    "sandbox": "A federation on this machine: aggregator and parties as real processes, without Kubernetes.",
+    "console": "A page in the browser: runs and releases at the aggregator; budget, ledger and approvals at a party.",
     "simulate": "Run a whole federation on this machine: every party a process of its own, the code that clusters run.",
     "sample": "Draw more rows from a finished MODEL, without asking any party and without further cost in privacy.",
     "evaluate": "Compare a SYNTHETIC table with the REAL one, and write evaluation.json and report.html.",

@@ -15,6 +15,8 @@ from synth.plan import Plan
 from synth.privacy.calibration import variance_for_share
 from synth.privacy.events import CountNoise
 
+ALIGNMENT_SHARE = 0.01  # of ρ, where rows are aligned: it hides a person among a hundred or so that do not exist
+
 
 def statistics_event(plan: Plan, columns: int) -> CountNoise | None:
     """The histogram release over so many columns, some of them counted twice; None without privacy."""
@@ -37,16 +39,25 @@ def assessment_events(plan: Plan) -> dict[str, CountNoise]:
     return found
 
 
+def alignment_event(plan: Plan) -> CountNoise | None:
+    """How many people there are, by the parties they are at: one histogram, seen while rows are aligned."""
+    if plan.privacy == "none" or plan.partition == "rows":
+        return None
+    variance = variance_for_share(plan.privacy.epsilon, plan.privacy.delta, ALIGNMENT_SHARE, 1)
+    return CountNoise(1, variance, trust="local")
+
+
 def set_aside(plan: Plan, columns: int) -> list[CountNoise]:
     """All that is released beside the synthesizer's own answers: it takes what these leave of (ε, δ)."""
-    statistics = statistics_event(plan, columns)
-    return [*([statistics] if statistics else []), *assessment_events(plan).values()]
+    first = [event for event in (statistics_event(plan, columns), alignment_event(plan)) if event is not None]
+    return [*first, *assessment_events(plan).values()]
 
 
 def synthesis_share(plan: Plan) -> float:
     """The part of ρ that is left for the synthesizer."""
     statistics = 0.0 if plan.privacy == "none" else plan.privacy.statistics_share
-    return 1 - statistics - (plan.assessment.share if plan.assessment else 0.0)
+    alignment = 0.0 if plan.partition == "rows" else ALIGNMENT_SHARE
+    return 1 - statistics - alignment - (plan.assessment.share if plan.assessment else 0.0)
 
 
 def _trust(plan: Plan) -> Literal["shared", "local"]:

@@ -40,9 +40,10 @@ class Declaration:
     """A family under one plan."""
 
     asks: int  # of its training
-    answers: Literal["counts", "updates"]  # what a party answers with: noisy counts, or changes of weights
+    answers: Literal["counts", "updates", "gradients"]  # noisy counts, changes of weights, or noisy sums for one step
     sampling: Sampling = ALL_ROWS
     statistics: StatisticsNeed = "histogram"  # what must be known before training
+    by_columns: bool = False  # whether tables of columns, some of them across two parties, are all it asks for
 
     @property
     def statistics_asks(self) -> int:

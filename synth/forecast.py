@@ -19,7 +19,7 @@ from synth.grid import grid_of
 from synth.plan import Plan
 from synth.privacy.events import Event
 from synth.privacy.shares import step_noises, summed_variances
-from synth.programme import inquiries
+from synth.programme import fitted_on
 
 REFERENCE = 10  # bins a number is divided into in a pair's table, to compare plans by
 COARSE, NOISE = 0.15, 0.5  # share of a pair's table that is noise, from which on details, or most of it, are lost
@@ -70,7 +70,7 @@ def forecast(plan: Plan) -> Forecast | None:
     """None without privacy: then nothing is noise."""
     if plan.privacy == "none":
         return None
-    first, training, *_ = inquiries(plan).values()
+    first, training = fitted_on(plan)
     party = plan.parties[0].name  # every party's events are the same
     sigma, rows = _sigma(plan, first.whole_cost(party)), plan.declared_rows
     columns = {column: _noise(cells, sigma, rows) for column, cells in _cells(plan).items()}
@@ -78,8 +78,8 @@ def forecast(plan: Plan) -> Forecast | None:
     asked = training.whole_cost(party)
     if plan.family.answers == "counts":
         return _with_pairs(found, plan, _sigma(plan, asked))
-    alone = step_noises(asked, rows)
-    return replace(found, step_noise=max(alone) * sqrt(len(plan.parties)) if alone else None)
+    noises = step_noises(asked, rows, len(plan.parties))
+    return replace(found, step_noise=max(noises) if noises else None)
 
 
 def _with_pairs(found: Forecast, plan: Plan, sigma: float) -> Forecast:

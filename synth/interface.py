@@ -9,7 +9,7 @@ aggregator sees of the answers is a `Sum`. An `Inquiry` is a series of asks; the
 
 Inquiries: the statistics of the encoding (synth/statistics/), every `Synthesizer` (synth/synthesizers/) and the
 assessment (synth/assessment/):
-  ctgan              ask = weights, answer = share × change of the weights after DP-SGD
+  networks           ask = weights, answer = noisy sum of one step's gradients, or share × change after DP-SGD
   marginals, bayes   ask = cliques, answer = noisy counts
 Asks are self-contained: a party needs the approved plan, its rows, its own `local` arrays and the ask, nothing else,
 so a restarted party answers as if nothing had happened.

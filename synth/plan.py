@@ -6,6 +6,7 @@ plan alone: the aggregator cannot ask for less noise, and a party's table cannot
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -15,6 +16,8 @@ from synth.assessment.settings import AssessmentSettings, GateSettings
 from synth.constraints import Constraint, problem
 from synth.errors import PlanError, SchemaError
 from synth.family import Declaration
+from synth.linkage import settings as linkage
+from synth.linkage.settings import Linkage
 from synth.mistakes import sentences
 from synth.printable import escaped
 from synth.schema import Schema, Strict, digest_of
@@ -40,6 +43,11 @@ class Party(Strict):
         description="Public row count for rates, steps and weights. Declared by the party, rounded as it likes; "
         "the true count is data and is never used for them.",
     )
+    columns: list[str] | None = Field(
+        None,
+        exclude_if=lambda columns: columns is None,  # plans from before keep their digests
+        description="With 'partition: columns': the columns that this party holds; [] for one that only deals.",
+    )
 
 
 class Privacy(Strict):
@@ -52,8 +60,8 @@ class Privacy(Strict):
     )
     noise: Literal["shared", "local"] = Field(
         "shared",
-        description="Counts: each party adds a share of the noise and only the secure sum is private enough to open, "
-        "or each adds all of it and trusts nobody.",
+        description="Counts and sums of gradients: each party adds a share of the noise and only the secure sum is "
+        "private enough to open, or each adds all of it and trusts nobody.",
     )
 
 
@@ -105,6 +113,16 @@ class Plan(Strict):
     privacy: Privacy | Literal["none"] = Field(description="The budget, or the word 'none' for public data only.")
     statistics: StatisticsSettings = Field(default_factory=StatisticsSettings, description="The encoding histogram.")
     secure_sum: SecureSum = Field(default_factory=SecureSum, description="How sums are kept from the aggregator.")
+    partition: Literal["rows", "columns"] = Field(
+        "rows",
+        exclude_if=lambda how: how == "rows",  # plans from before keep their digests
+        description="What differs between the parties: the people (rows), or what is known of the same people.",
+    )
+    linkage: Linkage | None = Field(
+        None,
+        exclude_if=lambda section: section is None,
+        description="With 'partition: columns': how rows of the same person find each other.",
+    )
     constraints: list[Constraint] = Field(
         [], description="What is true of every row (impossible combinations, orders, relations); kept in the output."
     )
@@ -132,14 +150,14 @@ class Plan(Strict):
         self._check_privacy()
         self._check_secure_sum()
         self._check_assessment()
-        if wrong := problem(self.constraints, self.table):
+        if wrong := linkage.problem(self) or problem(self.constraints, self.table):
             raise ValueError(wrong)
         return self
 
     def _check_privacy(self) -> None:
         if self.privacy == "none":
             return
-        rows = sum(party.rows for party in self.parties)
+        rows = self.declared_rows
         if self.privacy.delta >= 1 / rows:
             raise ValueError(
                 f"privacy.delta {self.privacy.delta:g} is not below 1/rows = {1 / rows:.2g}: that would permit "
@@ -210,15 +228,34 @@ class Plan(Strict):
 
     @property
     def declared_rows(self) -> int:
-        """Rows that all parties declare together."""
-        return sum(party.rows for party in self.parties)
+        """Rows that all parties declare together; of the same people, as many as any of them declares."""
+        return sum(party.rows for party in self.parties) if self.partition == "rows" else max(self._held_rows())
+
+    def _held_rows(self) -> list[int]:
+        return [party.rows for party in self.parties if party.columns] or [party.rows for party in self.parties]
+
+    @property
+    def holders(self) -> list[str]:
+        """With 'partition: columns': the parties that hold any, by name."""
+        return sorted(party.name for party in self.parties if party.columns)
+
+    def columns_of(self, name: str) -> list[str]:
+        """The released columns that a party holds, in schema order."""
+        held = self.party(name).columns
+        return [column for column in self.table.released if held is None or column in held]
+
+    def owner(self, columns: Collection[str]) -> str | None:
+        """Who holds all of these columns; None: nobody alone does, or everybody does."""
+        return next((name for name in self.holders if set(columns) <= set(self.columns_of(name))), None)
 
     def party(self, name: str) -> Party:
         return next(party for party in self.parties if party.name == name)
 
     def share(self, name: str) -> float:
         """A party's public weight in averages; the shares of all parties sum to 1."""
-        return self.party(name).rows / sum(party.rows for party in self.parties)
+        if self.partition == "columns":
+            return 1 / len(self.parties)
+        return self.party(name).rows / self.declared_rows
 
     def digest(self) -> str:
         """What is left out of the plan is left out here: plans from before these sections keep their digests."""

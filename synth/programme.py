@@ -13,11 +13,12 @@ from typing import Literal
 
 from synth.errors import ProtocolError
 from synth.interface import Ask, Combine, Inquiry
+from synth.linkage.settings import ASKS
 from synth.plan import Mode, Plan
 from synth.privacy.events import Event
 from synth.synthesizers.registry import build
 
-Phase = Literal["statistics", "training", "assessment"]
+Phase = Literal["alignment", "statistics", "training", "assessment"]
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,16 @@ class Programme:
 
 
 def programme(plan: Plan) -> Programme:
-    """Statistics, training and, where the plan has one, assessment. Gathered answers are seen one by one: plain."""
+    """Statistics, training and, where the plan has one, assessment; alignment first where parties hold columns of the
+    same people. Gathered answers are seen one by one: plain."""
     family, modes = plan.family, plan.secure_sum
     counted: tuple[Combine, Mode] = ("gather", "plain") if family.gathers else ("sum", modes.statistics)
-    statistics = Stage("statistics", 0, family.statistics_asks, *counted)
+    alignment = [Stage("alignment", 0, ASKS, "gather", "plain")] if plan.partition == "columns" else []
+    statistics = Stage("statistics", ASKS * len(alignment), family.statistics_asks, *counted)
     training = Stage("training", statistics.end, family.asks, "sum", modes.updates)
     if plan.assessment is None:
-        return Programme((statistics, training))
-    return Programme((statistics, training, Stage("assessment", training.end, 1, "sum", modes.statistics)))
+        return Programme((*alignment, statistics, training))
+    return Programme((*alignment, statistics, training, Stage("assessment", training.end, 1, "sum", modes.statistics)))
 
 
 def mode_of(plan: Plan, ask: Ask) -> Mode:
@@ -105,10 +108,18 @@ def only_plain(plan: Plan) -> bool:
 def inquiries(plan: Plan) -> dict[str, Inquiry]:
     """What asks and answers in every phase of the plan's programme."""
     from synth.assessment.inquiry import AssessmentInquiry  # these load numerical code that consent does without
+    from synth.linkage.inquiry import AlignmentInquiry
     from synth.statistics.mixture_rounds import statistics_inquiry
 
-    built = {"statistics": statistics_inquiry, "training": build, "assessment": AssessmentInquiry}
+    built = {"alignment": AlignmentInquiry, "statistics": statistics_inquiry, "training": build}
+    built |= {"assessment": AssessmentInquiry}
     return {stage.phase: built[stage.phase](plan) for stage in programme(plan).stages}
+
+
+def fitted_on(plan: Plan) -> tuple[Inquiry, Inquiry]:
+    """What every synthesizer is made from: the statistics and its own training."""
+    asking = inquiries(plan)
+    return asking["statistics"], asking["training"]
 
 
 def costs(plan: Plan, party: str) -> list[list[Event]]:

@@ -35,7 +35,7 @@ from crypto.tls import client_context
 from synth.audit_log import FILE, AuditLog, as_lines, caller
 from synth.errors import FedsynthError, InputError, ProtocolError
 
-LABEL = Path(os.environ.get("FEDSYNTH_APP", "/opt/fedsynth/app"))  # the bundle without code; see app/pyproject.toml
+LABEL = Path(__file__).with_name("label")  # the bundle without code
 PATIENCE_SECONDS = 120.0  # for a SuperLink that is starting
 UNREGISTERED = "unregistered"
 PRECONDITION_FAILED = 412

@@ -28,6 +28,8 @@ PULL_SECONDS = 600.0  # for an answer's arrays to arrive after its envelope; Flo
 PULL_POLL_SECONDS = 0.05  # Flower: 1, then 2, 4, 8
 PATIENCE_SECONDS = 60.0
 AGAIN_SECONDS = 1.0
+KEEN_SECONDS = 2.0  # after a push, answers of small models come within so little
+KEEN_EMPTY_SECONDS = 0.03
 EMPTY_SECONDS = 0.15
 
 
@@ -35,7 +37,7 @@ class PatientGrid:
     """The part of `Grid` that an exchange uses."""
 
     def __init__(self, grid: Grid) -> None:
-        self.grid = grid
+        self.grid, self.pushed = grid, 0.0
         vars(http_grid)["pull_objects"] = partial(
             pull_objects,
             initial_backoff=PULL_POLL_SECONDS,
@@ -49,13 +51,16 @@ class PatientGrid:
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         waiting = list(messages)
-        return _patiently(lambda: list(self.grid.push_messages(waiting)))
+        pushed = _patiently(lambda: list(self.grid.push_messages(waiting)))
+        self.pushed = time.monotonic()
+        return pushed
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
         wanted = list(message_ids)
         found = _patiently(lambda: list(self.grid.pull_messages(wanted)))
         if not found:
-            time.sleep(EMPTY_SECONDS)
+            keen = time.monotonic() - self.pushed < KEEN_SECONDS
+            time.sleep(KEEN_EMPTY_SECONDS if keen else EMPTY_SECONDS)
         return found
 
 

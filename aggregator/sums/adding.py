@@ -156,6 +156,11 @@ def plain_total(answers: Mapping[str, Answer]) -> Answer:
     return layout.restore(counts, reals)
 
 
+def weight_of(answers: Mapping[str, Answer]) -> Answer:
+    """What is added up of answers that are only looked at, one by one, and need not be alike."""
+    return Answer({}, sum(answer.weight for answer in answers.values()))
+
+
 def confirmations(epoch: Epoch, moment: Round, replies: Mapping[str, Envelope]) -> dict[str, Confirmation]:
     """Everybody's signature under the list of parties, verified."""
     found = {}

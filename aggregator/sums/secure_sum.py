@@ -22,10 +22,12 @@ from aggregator.sums.adding import (
     plain_answers,
     plain_total,
     sealed_round,
+    weight_of,
 )
 from aggregator.sums.bound import BoundLists
 from aggregator.sums.epochs import Epoch, KeyAgreement
 from aggregator.sums.exchange import Exchange
+from aggregator.sums.letters import Carrier
 from crypto.keys import Identity
 from crypto.rounds import Round
 from synth.certificate.certificate import Signature, SignedStatement, Statement, events_of
@@ -37,7 +39,7 @@ from synth.messages.sums import purpose_of, question_of, tolerates_loss
 from synth.messages.wire import Envelope
 from synth.plan import Plan
 from synth.privacy.workable import unworkable
-from synth.programme import mode_of, whole_cost
+from synth.programme import mode_of, programme, whole_cost
 
 log = logging.getLogger("aggregator")
 T = TypeVar("T")
@@ -134,16 +136,27 @@ class SecureSum:
         self._recall(sequence)
         epoch, mode = self._current_epoch(), mode_of(self.plan, ask)
         moment, packed, purpose = epoch.round(sequence, question_of(ask)), wire.pack_ask(ask), purpose_of(mode)
-        content = Envelope(packed.arrays, packed.options | self._header(moment))
+        header = self._header(moment)
+        if self.plan.partition == "columns":
+            self._carry_letters(ask, header, first=programme(self.plan).stage("training").first == sequence)
+        content = Envelope(packed.arrays, packed.options | header)
         replies = self.agreement.send("ask", dict.fromkeys(epoch.parties, content))
         if mode == "plain":
             answers = plain_answers(epoch, moment, purpose, replies)
-            added = plain_total(answers)
+            added = plain_total(answers) if ask.options.get("phase") != "alignment" else weight_of(answers)
             return Sum(added.arrays, added.weight, tuple(epoch.parties), answers if ask.combine == "gather" else {})
         sealed = sealed_round(self.plan, epoch, moment, purpose, replies)
         confirmed = self._confirmed(sealed) if tolerates_loss(self.plan) else None
         total = sealed.masked_total(confirmed) if mode == "masked" else self._opened(sealed, confirmed)
         return Sum(total.arrays, total.weight, tuple(epoch.parties))
+
+    def _carry_letters(self, ask: Ask, header: dict[str, Scalar], *, first: bool) -> None:
+        """What parties must have told each other before they can answer: a key to align by, shares to count with."""
+        carrier = Carrier(self.plan, self.agreement, header)
+        if ask.options.get("phase") == "alignment":
+            carrier.key()
+        elif first:
+            carrier.shares(ask)
 
     def _confirmed(self, sealed: Sealed) -> dict[str, Confirmation]:
         """Let every party see who is in the sum. One that is lost now must come back: its sum may be known already."""

@@ -1,9 +1,10 @@
 """What the administrator decides while the worker holds the ledger: approving a plan, and taking an approval back.
 
 A ledger has one writer. If that is the worker, it is asked over its second socket, at the address that it left in the
-home; else the commands write themselves. In a cluster only the worker's own container mounts that socket: whoever takes
-over the containers that decode the aggregator's bytes can still approve nothing. Nor can the aggregator: the action of
-a Flower message is an identifier, which has no '/', and the ClientApp carries only the kinds that it lists.
+home; else the commands write themselves. In a cluster only the worker's own container mounts that socket, and the
+console's if there is one: whoever takes over the containers that decode the aggregator's bytes can approve
+nothing. Nor can the aggregator: the action of a Flower message is an identifier, which has no '/', and the ClientApp
+carries only the kinds that it lists.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from fed_node.party import Party
 from fed_node.process.frames import Request
 from fed_node.process.worker_client import PING_SECONDS, ask_worker
 from synth.audit_log import caller
-from synth.errors import ProtocolError
+from synth.errors import InputError, ProtocolError
 from synth.messages.fields import text
 from synth.messages.wire import Envelope
 from synth.plan import Plan, parse_plan
@@ -30,9 +31,12 @@ ADDRESS = "worker.address"  # a file in the home: where the worker's socket for 
 
 def approve(home: Path, plan: Plan) -> None:
     """Set the plan's whole cost aside and remember that it is approved."""
-    content = json.dumps(plan.model_dump(mode="json", by_alias=True))
-    request = Request(APPROVE, Envelope({}, {"plan": content, "who": caller()}))
-    _decide(home, request, lambda party: party.approve(plan))
+    _decide(home, _approval(plan), lambda party: party.approve(plan))
+
+
+def ask_to_approve(home: Path, plan: Plan) -> None:
+    """The same by the running worker alone: for whoever must not open the ledger, such as a page in a browser."""
+    ask_worker(_address(home), _approval(plan), PING_SECONDS)
 
 
 def withdraw(home: Path, digest: str) -> None:
@@ -52,13 +56,26 @@ def administer(party: Party, request: Request) -> Envelope:
     return Envelope()
 
 
+def _approval(plan: Plan) -> Request:
+    content = json.dumps(plan.model_dump(mode="json", by_alias=True))
+    return Request(APPROVE, Envelope({}, {"plan": content, "who": caller()}))
+
+
+def _address(home: Path) -> Path:
+    """Where the worker's socket for its administrator is."""
+    try:
+        return Path((home / ADDRESS).read_text())
+    except OSError:
+        raise InputError(f"no worker left its address in {home}; start it with `fedsynth node serve`.") from None
+
+
 def _decide(home: Path, request: Request, here: Callable[[Party], object]) -> None:
     try:
         party = Party(home)
     except StoreInUse as in_use:
         try:
-            socket = Path((home / ADDRESS).read_text())
-        except OSError:
+            socket = _address(home)
+        except InputError:
             raise in_use from None
         ask_worker(socket, request, PING_SECONDS)
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 
+from fed_node.consent.linked import by_columns, leaving_to_align
 from synth.plan import Mode, Plan, Privacy
 from synth.printable import quoted
 from synth.privacy.events import Event
@@ -25,17 +26,19 @@ def in_groups(digest: str) -> str:
 def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
     """What approving `plan` means for `party`. `events` is its whole cost, where it is known."""
     member = plan.party(party)
-    columns = list(plan.table.released)
-    unread = [name for name in plan.table.columns if name not in columns]
+    columns = plan.columns_of(party)
+    key = plan.linkage.key if plan.linkage and columns else None
+    unread = [name for name in plan.table.columns if name not in (key, *columns)]
     lines = [
         f"Plan '{plan.name}', whose digest is",
         f"  {in_groups(plan.digest())}",
         f"  Parties: {', '.join(p.name for p in plan.parties)}; sums are opened of {plan.minimum_parties} or more.",
         f"  You are '{party}' and declare {member.rows} rows, which everybody may know.",
+        *by_columns(plan, party),
         f"  Read: {len(columns)} columns ({', '.join(map(quoted, columns))}).",
         f"  Never read: {', '.join(map(quoted, unread)) or 'nothing; the schema names no identifier'}.",
         "What leaves this party",
-        *(f"  {place}. {_leaving(plan, stage)}" for place, stage in enumerate(programme(plan).stages, start=1)),
+        *(f"  {place}. {_leaving(plan, stage, party)}" for place, stage in enumerate(programme(plan).stages, start=1)),
         "  Everybody may see the synthetic table, the model, and every sum that is opened.",
         "What it costs",
         *_cost(plan),
@@ -44,9 +47,10 @@ def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
     return "\n".join(lines)
 
 
-def _leaving(plan: Plan, stage: Stage) -> str:
+def _leaving(plan: Plan, stage: Stage, party: str) -> str:
     """What the asks of one phase take away, how often, and who sees it."""
     contents: dict[Phase, Callable[[Plan], str]] = {
+        "alignment": lambda plan: leaving_to_align(plan, party),
         "statistics": _statistics,
         "training": _training,
         "assessment": _assessment,
@@ -68,6 +72,8 @@ def _training(plan: Plan) -> str:
         return asked
     if plan.family.answers == "counts":
         return f"{asked}, as published" if plan.profile == "faithful" else f"{asked}: counts, with noise as above"
+    if plan.family.answers == "gradients":
+        return f"{asked}: sums of gradients, each row's influence limited, {_noise_of_counts(plan)}"
     return f"{asked}, each row's influence limited and noise added here"
 
 
@@ -82,6 +88,8 @@ def _assessment(plan: Plan) -> str:
 def _noise_of_counts(plan: Plan) -> str:
     if plan.privacy == "none":
         return "exactly"
+    if plan.shares_noise and plan.partition == "columns":
+        return "with noise: all of it added here for your own columns, a share for tables across parties"
     if plan.shares_noise:
         colluders = plan.secure_sum.colluders
         return f"with noise of which each party adds a share; safe while at most {colluders} collude"
@@ -91,8 +99,9 @@ def _noise_of_counts(plan: Plan) -> str:
 def _cost(plan: Plan) -> list[str]:
     if not isinstance(plan.privacy, Privacy) or plan.profile != "rigorous":
         return ["  There is NO proven limit to what can be learned about a row. Only for rows that are public anyway."]
+    unit = "row" if plan.partition == "rows" else "person, with a row at every party,"
     return [
-        f"  At most ε = {plan.privacy.epsilon:g} at δ = {plan.privacy.delta:g} of your budget, for one row added or "
+        f"  At most ε = {plan.privacy.epsilon:g} at δ = {plan.privacy.delta:g} of your budget, for one {unit} added or "
         "removed, over everything above.",
         "  In words: whatever anybody concludes about a person from the results, that person's row being there changes "
         f"the odds by a factor of at most e^{plan.privacy.epsilon:g}, but for a chance of {plan.privacy.delta:g}.",

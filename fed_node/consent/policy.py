@@ -156,7 +156,9 @@ def _tables(policy: Policy, plan: Plan, party: str) -> list[str]:
     found = []
     if (rows := plan.party(party).rows) < policy.minimum_rows:
         found.append(f"it declares {rows} rows for this party; the fewest allowed are {policy.minimum_rows}")
-    if policy.columns is not None and (extra := [name for name in plan.table.released if name not in policy.columns]):
+    if policy.columns is not None and (
+        extra := [name for name in plan.columns_of(party) if name not in policy.columns]
+    ):
         found.append(f"it would synthesize columns that are not allowed: {', '.join(extra)}")
     return found
 

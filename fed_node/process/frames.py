@@ -16,7 +16,7 @@ from synth.errors import InputError, ProtocolError
 from synth.messages import archive
 from synth.messages.wire import Envelope
 
-KINDS = ("hello", "keys", "ask", "confirm", "open", "finish")  # what the aggregator may say
+KINDS = ("hello", "keys", "letters", "ask", "confirm", "open", "finish")  # what the aggregator may say
 PING = "ping"  # the one kind that is about the worker itself
 LARGEST_FRAME_BYTES = 1 << 32  # far beyond any model; a length beyond it is no length
 _LENGTH = struct.Struct(">Q")

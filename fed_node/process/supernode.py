@@ -32,8 +32,10 @@ RETRY_SECONDS = 4.0
 GAVE_UP = 1
 MODULE = flower_supernode.__module__  # where Flower begins its loop
 HEARD = Path("/tmp/heard")  # touched whenever the aggregator answered
-ALERT_SECONDS = 60.0  # after a message, the next one is expected for so long
+ALERT_SECONDS = 60.0  # after a message, the next one is expected for so long,
 ALERT_POLL_SECONDS = 0.2
+KEEN_SECONDS = 2.0  # and most likely within so little
+KEEN_POLL_SECONDS = 0.05
 REPLY_POLL_SECONDS = 0.05
 PULL_SECONDS = 120.0  # for a message's arrays to be there after its envelope; Flower: two hours
 
@@ -42,15 +44,17 @@ class Pace:
     """What Flower's loop knows as `time`: its long sleeps are for want of messages, its short ones for a reply."""
 
     def __init__(self) -> None:
-        self.alert_until = 0.0
+        self.last_message = -ALERT_SECONDS
 
     def sleep(self, seconds: float) -> None:
         if seconds < 1:
-            self.alert_until = time.monotonic() + ALERT_SECONDS
+            self.last_message = time.monotonic()
             time.sleep(min(seconds, REPLY_POLL_SECONDS))
             return
         heard()  # Flower sleeps so long when it asked for messages and there were none
-        time.sleep(ALERT_POLL_SECONDS if time.monotonic() < self.alert_until else seconds)
+        since = time.monotonic() - self.last_message
+        pause = ALERT_POLL_SECONDS if since < ALERT_SECONDS else seconds
+        time.sleep(KEEN_POLL_SECONDS if since < KEEN_SECONDS else pause)
 
 
 def push_all(push: Callable[..., None], state: InMemoryNodeState, **connection: object) -> None:

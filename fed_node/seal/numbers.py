@@ -39,7 +39,9 @@ def within_range(plan: Plan, layout: Layout, answer: Answer) -> Answer:
     limit, arrays = count_limit(plan), dict(answer.arrays)
     for entry in layout.entries:
         array = arrays[entry.name]
-        if entry.way == "count":
+        if entry.way == "count" and limit is None:
+            arrays[entry.name] = array.astype(np.int64)
+        elif entry.way == "count" and limit is not None:
             room = np.iinfo(array.dtype)
             arrays[entry.name] = array.clip(max(-limit, room.min), min(limit, room.max)).astype(np.int64)
         elif array.size and not -REAL_CLIP <= array.min() <= array.max() <= REAL_CLIP:  # NaN fails every comparison

@@ -41,6 +41,7 @@ __all__ = [
     "Source",
     "SqlSource",
     "check_data",
+    "keyed_pieces",
     "open_rows",
     "read_records",
     "read_records_from",
@@ -109,6 +110,16 @@ def read_records_from(path: Path, schema: Schema) -> Records:
 def read_table(source: Source, schema: Schema) -> pd.DataFrame:
     """The released columns as the source holds them, text or typed, not checked cell by cell."""
     return pd.concat(table_pieces(source, schema), ignore_index=True)
+
+
+def keyed_pieces(source: Source, schema: Schema, key: str) -> Iterator[pd.DataFrame]:
+    """The released columns and the key column, a piece at a time: for rows that find each other across parties."""
+    reader = _opened(source, schema)
+    require_fit(_header_report(Codec(schema), reader))
+    if key not in reader.header():
+        what, remedy = "is missing from the file", "add it: without it nobody knows whose row is whose"
+        require_fit(DataReport(reader.place, 0, 0, (Problem(key, what, remedy),)))
+    yield from reader.frames([key, *schema.released])
 
 
 def table_pieces(source: Source, schema: Schema) -> Iterator[pd.DataFrame]:

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
-import tarfile
 import time
-from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from aggregator.states import ENDED, Standing
 from fedsynth.cluster.api import Cluster, told
 from fedsynth.cluster.errors import ClusterError, NotInstalled, Stuck
 from fedsynth.cluster.pods import is_ready, trouble
 from fedsynth.cluster.user import kubernetes_user
+from fedsynth.operated import SUBMIT_SECONDS, Operated
 from synth.audit_log import WHO
 from synth.plan import Plan
 
-SUBMIT_SECONDS = 180.0
-POLL_SECONDS = 2.0
 STATUS_FILE = "/run/metrics/status.json"  # what aggregator/server/snapshot.py keeps
 
 
-class Aggregator:
+class Aggregator(Operated):
     """One release of the aggregator chart."""
 
     def __init__(self, cluster: Cluster, release: str) -> None:
@@ -74,11 +67,15 @@ class Aggregator:
         name = f"{self.name}-run-{plan.digest()[:10]}-{int(time.time()) % 100_000:05d}"
         text = json.dumps(plan.model_dump(mode="json", by_alias=True))
         given = {"plan.json": text, "who": self.who}
-        self.cluster.put({"kind": "ConfigMap", "metadata": {"name": name}, "data": given})
+        labels = dict(each.split("=") for each in self.labels.split(","))
+        self.cluster.put({"kind": "ConfigMap", "metadata": {"name": name, "labels": labels}, "data": given})
         with told("read the release's job and create it"):
             template = self.cluster.core.read_namespaced_config_map(f"{self.name}-run-job", self.cluster.namespace)
             job = yaml.safe_load(template.data["job.yaml"].replace("RUN", name))
-            self.cluster.batch.create_namespaced_job(self.cluster.namespace, job)
+            made = self.cluster.batch.create_namespaced_job(self.cluster.namespace, job)
+            owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": made.metadata.uid}
+            owned = {"metadata": {"ownerReferences": [owner]}}  # the plan goes with the job, a day later
+            self.cluster.core.patch_namespaced_config_map(name, self.cluster.namespace, owned)
         return self._word_of(name)
 
     def _word_of(self, job: str) -> dict[str, Any]:
@@ -106,26 +103,10 @@ class Aggregator:
             return None
         return found
 
-    def watch(self, digest: str, flower_run: str) -> Iterator[Standing]:
-        """Where the run stands, again and again, until it ends. A pod that restarts is waited for, and a run that the
-        supervisor resumes is followed under its new number."""
-        seen = False  # whether the run that was submitted has begun: before, the file tells of an earlier attempt
-        began = time.monotonic()
-        while True:
-            found = self.progress(digest)
-            if found is not None:
-                standing = Standing.from_json(found)
-                seen = seen or standing.flower_run == flower_run or time.monotonic() - began > SUBMIT_SECONDS
-                if seen:
-                    yield standing
-                    if standing.state in ENDED:
-                        return
-            time.sleep(POLL_SECONDS)
-
-    def fetch(self, name: str, out: Path, despite_gate: bool = False) -> list[Path]:
-        """Unpack a run's release into a folder; of a withheld one the papers, or everything despite its gate."""
-        content = base64.b64decode(self.ask("fetch", name, *(["--despite-gate"] if despite_gate else [])))
-        out.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-            tar.extractall(out, filter="data")
-            return [out / member.name for member in tar.getmembers()]
+    def log(self, container: str, lines: int) -> str:
+        texts = []
+        for pod in self.cluster.pods(f"{self.labels},app.kubernetes.io/component=aggregator"):
+            with told(f"read the log of {pod.metadata.name}"):
+                read = self.cluster.core.read_namespaced_pod_log
+                texts.append(read(pod.metadata.name, self.cluster.namespace, container=container, tail_lines=lines))
+        return "\n".join(texts)

@@ -15,12 +15,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fed_node.consent.approvals import check_policy
 from fed_node.consent.description import in_groups
-from fed_node.settings import PartySettings, policy_at
-from fedsynth.commands.approving import screen, show_budget, whole_cost
-from fedsynth.commands.checking import show_data
-from fedsynth.commands.forecasting import show_forecast
+from fedsynth.commands.approving import TYPED_CHARACTERS, is_typed, show_screen
 from fedsynth.commands.home import HomeOption
 from fedsynth.documents import read_plan
 from synth.audit_log import WHO
@@ -29,7 +25,6 @@ from synth.plan import Plan, parse_plan
 from synth.printable import escaped
 
 STDIN = Path("-")  # one line of JSON: a cluster's stream has no end that a pod would see
-TYPED_CHARACTERS = 8
 HOME_IN_POD = "/var/lib/fedsynth"
 
 
@@ -65,7 +60,7 @@ def approve(
         return
     if home is None:
         raise InputError("whose party? Give --home DIR, or --namespace for one in a cluster.")
-    _show_screen(document, home)
+    show_screen(Console(highlight=False), document, home)
     if show:
         return
     if digest is None:
@@ -123,27 +118,11 @@ def _read(plan: Path) -> Plan:
         raise InputError("what came on standard input is no plan on one line of JSON.") from None
 
 
-def _show_screen(plan: Plan, home: Path) -> None:
-    settings, policy = PartySettings.load(home), policy_at(home)
-    if settings.name not in {party.name for party in plan.parties}:
-        raise InputError(f"the plan does not name this party, '{settings.name}'; ask its author.")
-    events, console = whole_cost(plan, settings.name), Console(highlight=False)
-    typer.echo(screen(plan, settings.name, events))
-    show_forecast(console, plan)
-    if policy is None:
-        console.print("There is no policy.yaml here: nothing but your judgement limits this plan.", style="yellow")
-    else:
-        check_policy(policy, plan, settings.name)
-    show_budget(console, home, plan, events)
-    show_data(console, home, plan.table)
-
-
 def _ask(plan: Plan) -> None:
     """Whoever types the end of the digest has looked at it; a pressed key too many approves nothing."""
-    end = plan.digest()[-TYPED_CHARACTERS:]
     typer.echo(f"\nThe plan's digest:\n  {in_groups(plan.digest())}")
     typed = typer.prompt(f"To approve, type its last {TYPED_CHARACTERS} characters", default="", show_default=False)
-    if typed.strip().lower() != end:
+    if not is_typed(plan, typed):
         typer.echo("Not approved.")
         raise typer.Exit(1)
 

@@ -9,15 +9,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from fed_node.consent.approvals import DIGEST
+from fed_node.consent.approvals import DIGEST, check_policy
 from fed_node.consent.description import describe
 from fed_node.ledger.book import Budget
 from fed_node.ledger.ledger import LedgerView
 from fed_node.ledger.lifetime import held, is_within
 from fed_node.ledger.tally import tally_of
 from fed_node.settings import LEDGER, PartySettings, budget_of, policy_at
+from fedsynth.commands.checking import show_data
+from fedsynth.commands.forecasting import show_forecast
 from fedsynth.documents import read_plan
-from synth.errors import BudgetError
+from synth.errors import BudgetError, InputError
 from synth.plan import Plan
 from synth.privacy.accounting import Spent
 from synth.privacy.events import Event
@@ -29,6 +31,29 @@ FILTER = (
 
 
 COLUMNS, INDENT = 80, 6
+TYPED_CHARACTERS = 8  # of the digest's end, by whoever approves
+
+
+def show_screen(console: Console, plan: Plan, home: Path, *, with_rows: bool = True) -> None:
+    """All that whoever decides is told; refuses what the party would refuse anyway."""
+    settings, policy = PartySettings.load(home), policy_at(home)
+    if settings.name not in {party.name for party in plan.parties}:
+        raise InputError(f"the plan does not name this party, '{settings.name}'; ask its author.")
+    events = whole_cost(plan, settings.name)
+    console.print(screen(plan, settings.name, events), markup=False, soft_wrap=True)
+    show_forecast(console, plan)
+    if policy is None:
+        console.print("There is no policy.yaml here: nothing but your judgement limits this plan.", style="yellow")
+    else:
+        check_policy(policy, plan, settings.name)
+    show_budget(console, home, plan, events)
+    if with_rows:
+        show_data(console, home, plan)
+
+
+def is_typed(plan: Plan, typed: str) -> bool:
+    """Whether somebody typed the end of the plan's digest: whoever does has looked at it."""
+    return typed.strip().lower() == plan.digest()[-TYPED_CHARACTERS:]
 
 
 def screen(plan: Plan, party: str, events: list[Event]) -> str:

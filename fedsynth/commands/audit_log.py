@@ -10,6 +10,7 @@ import typer
 
 from fedsynth.commands.home import HomeOption
 from fedsynth.commands.options import Context, Namespace, Release
+from fedsynth.operated import operated
 from synth.audit_log import FILE, AuditLog, as_lines
 from synth.errors import InputError
 
@@ -30,10 +31,7 @@ def audit_log(
 
     Exit codes: 0 printed, 7 the chain is broken, 8 the cluster.
     """
-    from fedsynth.cluster.api import Cluster
-    from fedsynth.cluster.runs import Aggregator
-
-    told = Aggregator(Cluster(namespace, context), release).ask("audit-log")
+    told = operated(namespace, release, context).ask("audit-log")
     _show([json.loads(line) for line in told.splitlines() if line], after, verify)
 
 

@@ -10,12 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from fed_node.consent.approvals import Approvals
+from fed_node.linkage.people import check_source
 from fed_node.settings import PartySettings
 from fed_node.source import DataReport, Source, check_data, source_of
 from fedsynth.documents import read_document, read_plan, read_schema
-from synth.errors import InputError
+from synth.errors import DataError, InputError
+from synth.plan import Plan
 from synth.printable import escaped
-from synth.schema import Schema
 
 
 def source_to_check(home: Path | None, data: Path | None) -> Source:
@@ -26,16 +27,31 @@ def source_to_check(home: Path | None, data: Path | None) -> Source:
     return PartySettings.load(home).source(home)
 
 
-def schemas_to_check(home: Path | None, path: Path | None) -> list[Schema]:
+def reports_on(source: Source, home: Path | None, path: Path | None) -> list[DataReport]:
+    """The rows held against a schema, a plan, or every plan that is approved here."""
     if path is not None:
         content = read_document(path)
-        is_schema = isinstance(content, dict) and "columns" in content
-        return [read_schema(path) if is_schema else read_plan(path).table]
+        if isinstance(content, dict) and "columns" in content:
+            return [check_data(source, read_schema(path))]
+        return [_against(source, read_plan(path), home)]
     approvals = Approvals(home / "approved") if home is not None else None
-    schemas = {plan.table.digest(): plan.table for plan in map(approvals.get, approvals.digests())} if approvals else {}
-    if not schemas:
+    plans = [approvals.get(digest) for digest in approvals.digests()] if approvals else []
+    if not plans:
         raise InputError("which schema? Give --schema FILE (a schema or a plan); no plan is approved here yet")
-    return list(schemas.values())
+    tables = {(plan.table.digest(), plan.partition): plan for plan in plans}
+    return [_against(source, plan, home) for plan in tables.values()]
+
+
+def _against(source: Source, plan: Plan, home: Path | None) -> DataReport:
+    """A plan by columns says what this party's file must hold, so it must be known which party that is."""
+    if plan.partition == "rows":
+        return check_data(source, plan.table)
+    if home is None:
+        raise InputError("the plan is by columns: give --home, so that it is known which columns are yours")
+    name = PartySettings.load(home).name
+    if name not in plan.holders:
+        raise InputError(f"the plan gives '{name}' no columns: no rows of yours are read, so there is nothing to check")
+    return check_source(plan, name, source)
 
 
 def show_report(console: Console, report: DataReport) -> None:
@@ -58,13 +74,18 @@ def show_report(console: Console, report: DataReport) -> None:
     console.print(report.rules(), markup=False)
 
 
-def show_data(console: Console, home: Path, schema: Schema) -> None:
+def show_data(console: Console, home: Path, plan: Plan) -> None:
     """The rows beside the plan that would use them, so that whoever approves decides with open eyes.
 
-    Where they cannot be reached (a pod without the volume, a database that is down), that is said, and no more.
+    Where they cannot be reached (a pod without the volume, a database that is down), that is said, and no more. Two
+    rows of one person are refused here, where no rule could say which of them is right.
     """
+    settings = PartySettings.load(home)
+    if plan.partition == "columns" and settings.name not in plan.holders:
+        console.print("You hold no columns: no rows of yours are read.", markup=False)
+        return
     try:
-        report = check_data(PartySettings.load(home).source(home), schema)
+        report = check_source(plan, settings.name, settings.source(home))
     except (InputError, OSError) as error:
         why = str(error) if isinstance(error, InputError) else type(error).__name__
         console.print(f"Your rows could not be looked at from here: {why}", style="yellow", markup=False)
@@ -72,3 +93,5 @@ def show_data(console: Console, home: Path, schema: Schema) -> None:
         return
     console.print("Your rows, held against this plan's schema (nobody else sees this):", markup=False)
     show_report(console, report)
+    if plan.partition == "columns" and not report.usable:
+        raise DataError(str(report))

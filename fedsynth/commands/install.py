@@ -79,18 +79,27 @@ def uninstall(
     chart: Annotated[Chart, typer.Argument(help="Which side.")],
     namespace: Namespace = "fedsynth",
     release: Annotated[str | None, typer.Option(help="Name of the release; the chart's if left out.")] = None,
+    secrets: Annotated[bool, typer.Option("--secrets", help="Also remove the Secrets that came from the kit.")] = False,
     context: Context = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a release. Its volume stays: ledgers and releases are not lost.
+    """Remove a release and what its runs and tests left. Its volume stays, and its Secrets unless --secrets is said.
+
+    What stays is listed: ledgers and releases are on the volume, private keys in the Secrets.
 
     Exit codes: 0 removed, 8 the cluster or no such release.
     """
+    from fedsynth.cluster import leftovers
+    from fedsynth.cluster.api import Cluster
     from fedsynth.cluster.releases import Releases
 
-    name = release or chart.value
+    name, cluster = release or chart.value, Cluster(namespace, context)
     Releases(namespace, context).uninstall(name)
-    say({"release": name, "namespace": namespace}, as_json, f"{name} was removed; its volume is still there.")
+    gone = leftovers.remove(cluster, name) + (leftovers.remove_secrets(cluster, chart.value) if secrets else [])
+    stays = leftovers.kept(cluster, chart.value, name)
+    facts = {"release": name, "namespace": namespace, "removed": gone, "kept": stays}
+    words = f"{name} was removed, and {len(gone)} things that its runs and tests left. Still there:"
+    say(facts, as_json, "\n".join([words, *(f"  {each}" for each in stays)]))
 
 
 def _installed(namespace: str, release: str, context: str | None) -> dict[str, Any]:

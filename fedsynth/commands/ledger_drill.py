@@ -14,7 +14,7 @@ from synth.errors import NotVerified
 
 def show_against(view: LedgerView, home: Path, path: Path) -> None:
     from fed_node.restoring import against, own_statements
-    from fedsynth.commands.verify import read_certificate
+    from fedsynth.certificate.checking import read_certificate
 
     party = PartySettings.load(home).name
     (statement,) = own_statements(home, party, [read_certificate(path)]).values()
@@ -25,7 +25,7 @@ def show_against(view: LedgerView, home: Path, path: Path) -> None:
 
 def show_restored(home: Path, certificates: list[Path], plans: list[Path], write_off: bool) -> None:
     from fed_node.restoring import Known, make_up
-    from fedsynth.commands.verify import read_certificate
+    from fedsynth.certificate.checking import read_certificate
 
     known = Known(tuple(map(read_certificate, certificates)), tuple(map(read_plan, plans)))
     for line in make_up(home, known, write_off=write_off):

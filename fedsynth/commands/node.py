@@ -11,14 +11,14 @@ from rich.console import Console
 from crypto.keys import Identity
 from fed_node.ledger.ledger import LedgerView
 from fed_node.settings import LEDGER, LOG, PartySettings, budget_of, policy_at
-from fed_node.source import check_data
 from fedsynth.commands.approve import approve
 from fedsynth.commands.approving import digest_to_withdraw
 from fedsynth.commands.audit_log import node_audit_log
-from fedsynth.commands.checking import schemas_to_check, show_report, source_to_check
+from fedsynth.commands.checking import reports_on, show_report, source_to_check
 from fedsynth.commands.home import Home, HomeOption
 from fedsynth.commands.ledger_drill import show_against, show_restored
 from fedsynth.commands.ledger_tables import ledger_report
+from fedsynth.commands.node_backup import backup, restore
 from fedsynth.documents import write_yaml
 from fedsynth.party_home import identity_of, make_home, party_name
 from fedsynth.provision.federation import Member
@@ -34,6 +34,8 @@ app = typer.Typer(
 )
 
 app.command("audit-log")(node_audit_log)
+app.command()(backup)
+app.command()(restore)
 SOCKET = "worker.sock"
 
 
@@ -101,7 +103,7 @@ def check_data_command(
     Exit codes: 0 everything fits, or rules take care of what does not; 2 the table cannot be used or read at all.
     """
     console, source = Console(), source_to_check(home, data)
-    reports = [check_data(source, each) for each in schemas_to_check(home, schema)]
+    reports = reports_on(source, home, schema)
     for report in reports:
         show_report(console, report)
     if not all(report.usable for report in reports):

@@ -2,6 +2,8 @@
 
 Exit codes beside those of every command: 8 the cluster (unreachable, forbidden, a pod that cannot start), 9 a run that
 ended without a release, 10 a table that its plan's gate withheld.
+
+With FEDSYNTH_SANDBOX in the environment they speak to a sandbox (`fedsynth sandbox up`) in place of a cluster.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -19,7 +21,8 @@ from fedsynth.commands.options import Context, Json, Namespace, Release, say
 from fedsynth.commands.progress import ConsoleWatch
 from fedsynth.commands.status import show_status
 from fedsynth.documents import read_plan
-from synth.errors import FedsynthError, Withheld
+from fedsynth.operated import Operated, operated
+from synth.errors import FedsynthError, InputError, Withheld
 from synth.plan import Plan, parse_plan
 
 
@@ -41,7 +44,7 @@ def run(
     Exit codes: 0 started (with --wait: released), 2 the plan, 8 the cluster, 9 it ended without a release,
     10 its table is withheld by the plan's gate.
     """
-    _start(read_plan(plan), wait, _aggregator(namespace, release, context), as_json)
+    start(read_plan(plan), wait, operated(namespace, release, context), as_json)
 
 
 def resume(
@@ -57,8 +60,8 @@ def resume(
     Exit codes: 0 started (with --wait: released), 8 the cluster or no such run, 9 it ended without a release,
     10 its table is withheld by the plan's gate.
     """
-    aggregator = _aggregator(namespace, release, context)
-    _start(parse_plan(json.loads(aggregator.ask("plan", name))), wait, aggregator, as_json)
+    aggregator = operated(namespace, release, context)
+    start(parse_plan(json.loads(aggregator.ask("plan", name))), wait, aggregator, as_json)
 
 
 def status(
@@ -68,7 +71,7 @@ def status(
 
     Exit codes: 0 shown, 8 the cluster.
     """
-    found = _aggregator(namespace, release, context).status()
+    found = operated(namespace, release, context).status()
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
@@ -86,14 +89,7 @@ def logs(
 
     Exit codes: 0 printed, 8 the cluster.
     """
-    from fedsynth.cluster.api import told
-
-    aggregator = _aggregator(namespace, release, context)
-    labels = f"{aggregator.labels},app.kubernetes.io/component=aggregator"
-    for pod in aggregator.cluster.pods(labels):
-        with told(f"read the log of {pod.metadata.name}"):
-            read = aggregator.cluster.core.read_namespaced_pod_log
-            typer.echo(read(pod.metadata.name, namespace, container=container, tail_lines=lines))
+    typer.echo(operated(namespace, release, context).log(container, lines))
 
 
 def stop(
@@ -107,7 +103,7 @@ def stop(
 
     Exit codes: 0 stopped, 8 the cluster or no such run.
     """
-    outcome = json.loads(_aggregator(namespace, release, context).ask("stop", name))
+    outcome = json.loads(operated(namespace, release, context).ask("stop", name))
     say(outcome, as_json, f"{outcome['plan']} was stopped; `fedsynth resume {outcome['plan']}` continues it.")
 
 
@@ -128,7 +124,7 @@ def forget(
     """
     if not yes:
         typer.confirm(f"Remove checkpoint, report and release of '{name}' from the aggregator?", abort=True)
-    outcome = json.loads(_aggregator(namespace, release, context).ask("forget", name))
+    outcome = json.loads(operated(namespace, release, context).ask("forget", name))
     say(outcome, as_json, f"{outcome['forgotten']} is forgotten here; the audit log remembers it.")
 
 
@@ -145,11 +141,15 @@ def fetch(
 ) -> None:
     """Bring a finished run's table, model and certificate here; of a withheld one the certificate and the reasons.
 
+    The certificate is also written as a page (HTML and PDF); `fedsynth verify --pages` checks keys, too.
+
     Exit codes: 0 fetched, 8 the cluster or no such run, 10 withheld by the plan's gate.
     """
     from aggregator.publish import WITHHELD
+    from fedsynth.certificate.checking import write_beside
 
-    fetched = _aggregator(namespace, release, context).fetch(name, out, despite_gate)
+    fetched = operated(namespace, release, context).fetch(name, out, despite_gate)
+    fetched += write_beside(out / "certificate.json")
     say({"files": [str(path) for path in fetched]}, as_json, "\n".join(map(str, fetched)))
     if not despite_gate and (marks := [path for path in fetched if path.name == WITHHELD]):
         raise Withheld(
@@ -158,14 +158,13 @@ def fetch(
         )
 
 
-def _aggregator(namespace: str, release: str, context: str | None) -> Any:
-    from fedsynth.cluster.api import Cluster
-    from fedsynth.cluster.runs import Aggregator
-
-    return Aggregator(Cluster(namespace, context), release)
-
-
-def _start(plan: Plan, wait: bool, aggregator: Any, as_json: bool) -> None:
+def start(plan: Plan, wait: bool, aggregator: Operated, as_json: bool) -> None:
+    before = aggregator.progress(plan.digest())
+    if before is not None and Standing.from_json(before).state in DONE:
+        raise InputError(
+            f"plan '{plan.name}' was carried out already; `fedsynth fetch {plan.name} --out DIR` brings its release. "
+            "To spend again on purpose, give the plan another name and have it approved."
+        )
     word = aggregator.submit(plan)
     if not wait:
         say(word, as_json, f"{plan.name} was submitted; `fedsynth status` shows how far it is.")

@@ -20,6 +20,7 @@ from fedsynth.documents import read_plan_content
 from fedsynth.one_table import is_table, write_plan_for
 from fedsynth.simulation import simulate as simulation
 from fedsynth.simulation.occupied import occupied
+from fedsynth.simulation.partition import Partition
 from fedsynth.simulation.simulate import Folders
 from synth.assessment.record import AssessmentRecord
 from synth.errors import InputError, Refusal, Withheld
@@ -32,6 +33,14 @@ class How(StrEnum):
     iid = "iid"
     label_skew = "label-skew"
     quantity_skew = "quantity-skew"
+    columns = "columns"
+
+
+BY_ROWS: dict[How, Partition] = {
+    How.iid: "iid",
+    How.label_skew: "label-skew",
+    How.quantity_skew: "quantity-skew",
+}
 
 
 def simulate(
@@ -69,6 +78,8 @@ def simulate(
       fedsynth simulate table.csv --epsilon 1 --target income     # no plan needed; schema and plan are kept beside
 
       fedsynth simulate examples/adult.yaml --data examples/data/adult-train.csv.gz --partition iid
+
+      fedsynth simulate examples/adult-columns.yaml --data examples/data/adult-train.csv.gz --partition columns
 
       fedsynth simulate plan.yaml --data north=north.csv --data south=south.csv --data west=west.csv
 
@@ -175,7 +186,9 @@ def _prepare(
         return simulation.prepare(content, files, folders, seed)
     if len(data) != 1 or ("=" in data[0] and not Path(data[0]).exists()):
         raise InputError("--partition splits one table: give it as one --data FILE")
-    return simulation.prepare_partition(content, Path(data[0]), how.value, parties, folders, seed)
+    if how is How.columns:
+        return simulation.prepare_columns(content, Path(data[0]), parties, folders, seed)
+    return simulation.prepare_partition(content, Path(data[0]), BY_ROWS[how], parties, folders, seed)
 
 
 def _why(log: Path) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -13,18 +11,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from crypto.errors import CryptoError
-from crypto.keys import Identity
+from fedsynth.certificate.checking import checked
 from fedsynth.documents import read_plan, read_plan_content
 from fedsynth.keyring import read_keys
 from fedsynth.plan_content import with_parties
-from synth.certificate.certificate import LARGEST_CERTIFICATE_BYTES, Certificate, Signature, parse_certificate
-from synth.certificate.promise import promise
-from synth.certificate.verification import Evidence, Finding, check_certificate
+from synth.certificate.evidence import Finding
+from synth.certificate.promise import spoken
 from synth.errors import InputError, NotVerified
 from synth.plan import Plan, parse_plan
 
-NOTHING = "Nothing is promised: the certificate does not hold."
 MARKS = {True: "[green]holds[/]", False: "[bold red]FAILS[/]", None: "[yellow]not checked[/]"}
 
 
@@ -47,44 +42,41 @@ def verify(
         typer.Option("--unsigned", help="What is missing (keys, plan, a signature) is said and does not fail."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print findings and promise as JSON, for programs.")] = False,
+    pages: Annotated[
+        Path | None,
+        typer.Option(help="Write certificate.html and certificate.pdf, with what was found, into this folder."),
+    ] = None,
 ) -> None:
     """Check a CERTIFICATE: signatures, table, plan, and ε composed anew from the events that the parties signed.
 
     The plan is --plan, or plan.json beside the certificate: these events must be exactly what its asks cost. Keys that
     nobody compared, a missing plan or a missing signature fail, as whoever takes them off must not pass; --unsigned
-    lets them pass, for simulations and for a first look.
+    lets them pass, for simulations and for a first look. --pages is for a data-protection officer: who, what, when,
+    which columns, ε in words and in a picture, and what is not promised. A certificate that fails promises nothing.
 
     Exit codes: 0 everything holds, 2 a file cannot be read, 7 something does not hold or is missing.
     """
-    document = read_certificate(certificate)
-    evidence = Evidence(
-        is_signed=is_signed,
+    found = checked(
+        certificate,
+        _plan(plan, certificate.parent / "plan.json"),
+        tables=table,
         keys=read_keys(keys) if keys else None,
-        plan=_plan(plan, certificate.parent / "plan.json", document),
-        tables={path.name: sha256_of(path) for path in table or _beside(certificate, document)},
         unsigned=unsigned,
-        now=dt.datetime.now(dt.UTC),
     )
-    findings = check_certificate(document, evidence)
-    failed = [finding for finding in findings if finding.holds is False]
-    words = promise(document) if not failed else NOTHING
+    words = spoken(found.certificate, found.findings)
+    console = Console(stderr=as_json)
     if as_json:
-        found = {"holds": not failed, "findings": [asdict(finding) for finding in findings], "promise": words}
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        listed = [asdict(finding) for finding in found.findings]
+        said = {"holds": not found.failed, "findings": listed, "promise": words}
+        typer.echo(json.dumps(said, ensure_ascii=False, indent=2))
     else:
-        console = Console()
-        console.print(_report(findings))
+        console.print(_report(found.findings))
         console.print(words, markup=False, highlight=False)
-    if failed:
-        raise NotVerified("; ".join(f"{finding.what}: {finding.detail}" for finding in failed) + ".")
-
-
-def is_signed(signature: Signature, message: bytes) -> bool:
-    try:
-        Identity(bytes.fromhex(signature.public_key)).verify(bytes.fromhex(signature.signature), message)
-    except (CryptoError, ValueError):
-        return False
-    return True
+    if pages is not None:
+        for path in found.write_pages(pages):
+            console.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+    if found.failed:
+        raise NotVerified("; ".join(f"{finding.what}: {finding.detail}" for finding in found.failed) + ".")
 
 
 def _report(findings: list[Finding]) -> Table:
@@ -96,34 +88,14 @@ def _report(findings: list[Finding]) -> Table:
     return table
 
 
-def read_certificate(path: Path) -> Certificate:
-    try:
-        if path.stat().st_size > LARGEST_CERTIFICATE_BYTES:
-            raise InputError(f"{path} is larger than any certificate.")
-        return parse_certificate(path.read_bytes(), str(path))
-    except OSError as error:
-        raise InputError(f"the certificate {path} cannot be read: {error.strerror}.") from None
-
-
-def _plan(given: Path | None, beside: Path, document: Certificate) -> Plan | None:
-    """What the parties approved is known by its digest, so the copy beside the certificate is as good as any. Of a
-    simulation that split one table among its parties, the plan it was made from is as good, too: it is the copy but
-    for the parties."""
-    if given is None or not (document.simulated and beside.is_file()):
+def _plan(given: Path | None, beside: Path) -> Plan | None:
+    """What the parties approved is known by its digest, so the copy beside the certificate is as good as any. So is the
+    plan that a table was split by in a simulation: it is the copy but for the parties."""
+    if given is None or not beside.is_file():
         return read_plan(given or beside) if given or beside.is_file() else None
-    plan, copy = read_plan_content(given), read_plan(beside)
-    split = parse_plan(with_parties(plan, {party.name: party.rows for party in copy.parties}))
-    return copy if split.digest() == copy.digest() else parse_plan(plan)
-
-
-def _beside(certificate: Path, document: Certificate) -> list[Path]:
-    paths = [certificate.parent / Path(name).name for name in document.table_sha256]
-    return [path for path in paths if path.is_file()]
-
-
-def sha256_of(path: Path) -> str:
+    content, copy = read_plan_content(given), read_plan(beside)
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"the table {path} cannot be read: {error.strerror}.") from None
+        split = parse_plan(with_parties(content, {party.name: party.rows for party in copy.parties}))
+    except InputError:
+        return parse_plan(content)
+    return copy if split.digest() == copy.digest() else parse_plan(content)

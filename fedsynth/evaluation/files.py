@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedsynth.commands.verify import is_signed, read_certificate, sha256_of
+from fedsynth.certificate.checking import is_signed, read_certificate, sha256_of
 from fedsynth.documents import read_document, read_plan, read_schema
 from fedsynth.draft import draft_schema
 from fedsynth.evaluation.sampled_reading import MOST_ROWS, Reading, read_sample, read_text

@@ -7,7 +7,7 @@ from fedsynth.report.markup import Content, Markup, element, table
 from fedsynth.report.parts import alarm, paragraph, section
 from fedsynth.report.subject import Subject, attack_rate, is_counted, utility_figures
 from fedsynth.report.words import better, count, interval, number
-from synth.certificate.promise import promise
+from synth.certificate.promise import spoken
 from synth.metrics.attacks.risk import Interval
 from synth.metrics.evaluation import Evaluation
 from synth.metrics.metric import Metric
@@ -30,7 +30,7 @@ def certificate(subject: Subject) -> Markup:
         "certificate",
         title,
         _does_not_hold(subject),
-        paragraph(promise(found)),
+        paragraph(spoken(found, subject.findings)),
         paragraph(f"What could be checked of it (run {found.run}, profile {found.profile}):"),
         table(["what", "", "detail"], rows),
         *assessed(found.assessment),

@@ -15,7 +15,7 @@ from typing import Any
 from aggregator.publish import Release
 from aggregator.watch import Watch
 from fed_node.source import read_records_from
-from fedsynth.commands.verify import is_signed, sha256_of
+from fedsynth.certificate.checking import is_signed, sha256_of, write_beside
 from fedsynth.evaluation.quick import quick_evaluation
 from fedsynth.report.page import page
 from fedsynth.report.subject import Subject, TableFile, provenance
@@ -42,6 +42,7 @@ def write_report(plan: Plan, folders: Folders, release: Release, test: Path | No
     report = _summary(plan, release, evaluation)
     write_durably(folders.out / "report.json", (json.dumps(report, indent=2) + "\n").encode())
     write_durably(folders.out / "report.html", page(_subject(plan, folders, release, test, evaluation)).encode())
+    write_beside(folders.out / "certificate.json")
     return report
 
 

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,12 @@ from aggregator.run import Workspace, synthesize
 from aggregator.sums.exchange import GridExchange
 from aggregator.watch import Watch
 from crypto.keys import Identity, IdentityKey
+from fed_node.linkage.people import check_source
 from fed_node.settings import PartySettings
 from fed_node.source import DataReport, Source, check_data, read_records, read_table_as_text, source_of
 from fedsynth.documents import write_yaml
 from fedsynth.plan_content import with_parties
+from fedsynth.simulation.columns import columns_apart, cut_by_columns, joined_records
 from fedsynth.simulation.local_grid import LocalGrid
 from fedsynth.simulation.occupied import wait_for_ledgers
 from fedsynth.simulation.partition import Partition, partition
@@ -99,6 +102,16 @@ def prepare_partition(
     return plan
 
 
+def prepare_columns(content: dict[str, Any], file: Path, count: int | None, folders: Folders, seed: int | None) -> Plan:
+    """Cut a table by columns; every party declares as many rows as there are."""
+    table = read_table_as_text(file)
+    content = cut_by_columns(content, count)
+    content = content | {"parties": [party | {"rows": len(table)} for party in content["parties"]]}
+    plan = parse_plan(content)
+    prepare_tables(plan, columns_apart(table, plan, seed or 0), folders, seed, origin=file)
+    return plan
+
+
 def prepare_tables(
     plan: Plan, tables: Mapping[str, pd.DataFrame], folders: Folders, seed: int | None, origin: Path | None = None
 ) -> None:
@@ -115,19 +128,23 @@ def prepare_tables(
 def check_rows(plan: Plan, folders: Folders, test: Path | None) -> Iterator[DataReport]:
     """How the rows, as their owner keeps them, and the held-out ones fit; what cannot be used ends it before anything
     is spent."""
-    sources: list[Source] = [source_of(Path(path)) for path in _state(folders)["files"]]
-    if not sources:
-        homes = [folders.party(party.name) for party in plan.parties]
-        sources = [PartySettings.load(home).source(home) for home in homes]
     try:
-        for source in [*([] if test is None else [source_of(test)]), *sources]:
-            report = check_data(source, plan.table)
+        held_out = () if test is None else (check_data(source_of(test), plan.table),)
+        for report in chain(held_out, _reports(plan, folders)):
             if not report.usable:
                 raise DataError(str(report))
             yield report
     except InputError:
         drop(folders)
         raise
+
+
+def _reports(plan: Plan, folders: Folders) -> Iterator[DataReport]:
+    """Of a table that was split by rows, the table itself: nobody knows the rows of the copies."""
+    if (origin := _state(folders)["split"]) is not None:
+        yield check_data(source_of(Path(origin)), plan.table)
+        return
+    yield from (check_source(plan, name, source) for name, source in _sources(plan, folders).items())
 
 
 def check_test(plan: Plan, test: Path | None) -> None:
@@ -157,8 +174,16 @@ def _identity(home: Path) -> Identity:
 
 def real_records(plan: Plan, folders: Folders) -> Records:
     """All parties' rows together: on one machine there is nobody to keep them from."""
-    homes = [folders.party(party.name) for party in plan.parties]
-    return Records.concat([read_records(PartySettings.load(home).source(home), plan.table) for home in homes])
+    sources = _sources(plan, folders)
+    if plan.partition == "columns":
+        return joined_records(plan, sources)
+    return Records.concat([read_records(source, plan.table) for source in sources.values()])
+
+
+def _sources(plan: Plan, folders: Folders) -> dict[str, Source]:
+    """Where the parties' rows are; a party that only deals has none."""
+    names = plan.holders if plan.partition == "columns" else [party.name for party in plan.parties]
+    return {name: PartySettings.load(folders.party(name)).source(folders.party(name)) for name in names}
 
 
 def load_unfinished(folders: Folders) -> tuple[Plan, int | None]:
@@ -177,7 +202,7 @@ def load_unfinished(folders: Folders) -> tuple[Plan, int | None]:
 
 def _state(folders: Folders) -> dict[str, Any]:
     state: dict[str, Any] = json.loads(folders.plan.read_text())
-    return {"files": {}} | state  # those of before have none
+    return {"files": {}, "split": None} | state  # those of before have none
 
 
 def _sha256(path: Path) -> str:
@@ -210,7 +235,9 @@ def _write_homes(
         list(pool.map(write, data))
     write_durably(folders.key, IdentityKey.generate().to_pem())
     files = {str(path.resolve()): _sha256(path) for path in origins}
-    state = {"plan": plan.model_dump(mode="json", by_alias=True), "seed": seed, "files": files}
+    split = next(iter(files), None) if plan.partition == "rows" and Path(ROWS) in data.values() else None
+    dumped = plan.model_dump(mode="json", by_alias=True)
+    state = {"plan": dumped, "seed": seed, "files": files, "split": split}
     write_durably(folders.plan, json.dumps(state, indent=2).encode())
 
 

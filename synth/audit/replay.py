@@ -25,7 +25,7 @@ import numpy as np
 from synth.audit.tape import Release, Tape, recorded
 from synth.encoding.records import Records
 from synth.interface import Answer, Arrays, Ask, Inquiry
-from synth.privacy.events import CountNoise, Event, Gaussian, SampledGaussian
+from synth.privacy.events import CountNoise, Event, Gaussian, SampledGaussian, SharedGaussian
 
 ROUNDING = 1e-3  # relative: more than the lattice and floating point do to a sum (dpsgd.lattice_sensitivity)
 
@@ -136,7 +136,10 @@ def _level(event: Event) -> str:
 def _found_level(release: Release, noisy_parties: int) -> str:
     if release.kind == "skellam":
         return _level(CountNoise(1, release.variance * noisy_parties))
-    return _level(SampledGaussian(release.sample_rate, float(np.sqrt(release.variance)) / release.clip_norm, 1))
+    noise = float(np.sqrt(release.variance * release.shares)) / release.clip_norm
+    if release.shares > 1:
+        return _level(SharedGaussian(release.sample_rate, noise, 1, release.shares))
+    return _level(SampledGaussian(release.sample_rate, noise, 1))
 
 
 def _answers(subject: Subject, rows: Records, tape: Tape) -> list[Answer]:
@@ -222,9 +225,11 @@ def _gaussian(event: Gaussian | SampledGaussian, pair: Pair) -> tuple[list[str],
         wrong.append(f"{event.kind}: rows joined with probability {after.sample_rate:g}, {rate:g} was charged")
     if distance > bound * (1 + ROUNDING):
         wrong.append(f"{event.kind}: one row moved the sum by {distance:g}; the clip norm is {bound:g}")
+    shares = event.shared_by()  # that add up to what is charged
     for each in (before, after):
-        if not np.sqrt(each.variance) >= wanted * (1 - ROUNDING):
-            wrong.append(f"{event.kind}: noise of {np.sqrt(each.variance):g} was added, {wanted:g} was charged")
+        if not np.sqrt(each.variance * shares) >= wanted * (1 - ROUNDING):
+            made = np.sqrt(each.variance * shares)
+            wrong.append(f"{event.kind}: noise of {made:g} was added, {wanted:g} was charged")
     if rate < 1 and not pair.joins and distance > 0:
         wrong.append(f"{event.kind}: a row that did not join moved the sum by {distance:g}")
     return wrong, Measured(event, distance / bound if bound else 0.0, 1.0)
@@ -239,4 +244,5 @@ JUDGES: dict[str, tuple[str, Callable[..., tuple[list[str], Measured]]]] = {
     CountNoise.kind: ("skellam", _counts),
     Gaussian.kind: ("gaussian", _gaussian),
     SampledGaussian.kind: ("step", _gaussian),
+    SharedGaussian.kind: ("step", _gaussian),
 }

@@ -45,6 +45,7 @@ class Release:
     output: Any  # as released
     clip_norm: float = np.inf  # steps only
     sample_rate: float = 1.0  # with which a row is part of the value
+    shares: int = 1  # of a step's noise, of which this is one
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Step:
 
     clip_norm: float
     sample_rate: float
+    shares: int
 
 
 @dataclass
@@ -91,7 +93,7 @@ class Tape:
             return step(gradient, *arguments)  # not this party's
         privacy = gradient.privacy
         self.calls.append(("step", (), (privacy.expected_batch,)))
-        self.step = Step(privacy.l2_clip_norm, self._rate(len(arguments[1])))
+        self.step = Step(privacy.l2_clip_norm, self._rate(len(arguments[1])), privacy.shares)
         try:
             return step(gradient, *arguments)
         finally:
@@ -188,9 +190,8 @@ class Noticing(np.ndarray[Any, Any]):
         step = self.tape.step
         if step is not None and kind == "rounded_gaussian":
             unit = step.clip_norm / LATTICE
-            release = Release(
-                "step", stream, unit * value, unit**2 * self.variance, result, step.clip_norm, step.sample_rate
-            )
+            known = (step.clip_norm, step.sample_rate, step.shares)
+            release = Release("step", stream, unit * value, unit**2 * self.variance, result, *known)
         else:
             release = Release("skellam" if kind == "skellam" else "gaussian", stream, value, self.variance, result)
         return self.tape.add(release)
@@ -199,10 +200,10 @@ class Noticing(np.ndarray[Any, Any]):
 @contextmanager
 def recorded(tape: Tape) -> Iterator[None]:
     """While open, DP-SGD steps are announced to the tape."""
-    step = PrivateGradient.__call__
+    step = PrivateGradient.noisy_sum
 
     def observed(gradient: PrivateGradient, *arguments: Any) -> Any:
         return tape.observed(step, gradient, *arguments)
 
-    with patch.object(PrivateGradient, "__call__", observed):
+    with patch.object(PrivateGradient, "noisy_sum", observed):
         yield

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from synth.assessment.record import AssessmentRecord
+from synth.certificate.linkage import LinkageRecord
 from synth.certificate.participation import Absent, Participation
 from synth.errors import InputError
 from synth.messages import strict_json
@@ -98,6 +99,7 @@ class Certificate(Strict):
     issued: str | None = Field(
         None, description="When the aggregator signed, UTC, ISO 8601; absent in certificates of version 0.2 and before."
     )
+    plan_name: str | None = Field(None, description="What the plan is called; absent in version 0.2 and before.")
     plan_digest: str = Field(description="SHA-256 of the canonical plan.")
     schema_digest: str = Field(description="SHA-256 of the canonical schema.")
     profile: Literal["rigorous", "faithful"] = Field(description="Whether the protocol is sound or a reproduction.")
@@ -108,6 +110,9 @@ class Certificate(Strict):
     claim: Claim = Field(description="The largest claim of any party: rows are disjoint, so claims do not add up.")
     simulated: bool = Field(description="True if all parties ran on one machine, under one user.")
     table_sha256: dict[str, str] = Field(description="Digest of each synthetic table file.")
+    model_sha256: dict[str, str] = Field(
+        {}, max_length=1, description="Digest of the model's file; absent in version 0.2 and before."
+    )
     statements: list[SignedStatement] = Field(
         max_length=MOST_STATEMENTS, description="The own account of every party that was not lost."
     )
@@ -120,11 +125,17 @@ class Certificate(Strict):
     assessment: AssessmentRecord | None = Field(
         None, description="What the table scored on the parties' rows, what that cost, and what the gate said."
     )
+    linkage: LinkageRecord | None = Field(
+        None,
+        exclude_if=lambda record: record is None,
+        description="Where parties hold different columns of the same people: unit, alignment, dealers, and ε towards "
+        "a party.",
+    )
     signature: Signature | None = Field(None, description="The aggregator's signature over all of the above.")
 
     def signed_text(self) -> str:
         """What a certificate does not have is not in the text, so older ones still hold."""
-        optional = ("assessment", "participation", "absent", "issued")
+        optional = ("assessment", "participation", "absent", "issued", "linkage", "plan_name", "model_sha256")
         left_out = {"signature", *(name for name in optional if not getattr(self, name))}
         return json.dumps(self.model_dump(mode="json", exclude=left_out), separators=(",", ":"), allow_nan=False)
 
@@ -158,9 +169,12 @@ def noise_in_words(plan: Plan) -> str:
         return "No noise: the plan says privacy 'none'."
     if not plan.shares_noise:
         return "Every party added all the noise itself; nobody else needs to be honest."
+    counts = "Counts and sums of gradients" if plan.family.answers == "gradients" else "Counts"
     dropouts = len(plan.parties) - plan.minimum_parties
-    return (
-        f"Counts: each of {len(plan.parties)} parties added 1/{plan.noisy_parties} of the noise variance, so the "
+    alone = "Counts of one party's columns: it added all the noise. " if plan.partition == "columns" else ""
+    return alone + (
+        f"{counts}{' across parties' if alone else ''}: each of {len(plan.parties)} parties added "
+        f"1/{plan.noisy_parties} of the noise variance, so the "
         f"promise holds if at most {plan.secure_sum.colluders} of them pool what they know with the aggregator"
         + (f" and at most {dropouts} are lost" if dropouts else "")
         + "."

@@ -55,8 +55,10 @@ class Evidence:
     keys: Keys | None = None
     plan: Plan | None = None
     tables: Mapping[str, str] = field(default_factory=dict)  # file name → SHA-256
+    models: Mapping[str, str] = field(default_factory=dict)  # the same of the model
     unsigned: bool = False
     now: dt.datetime | None = None  # for certificates that say they are of the future
+    fingerprint: Callable[[str], str] = str  # of a public key in hexadecimal, as people compare it
 
     def missing(self, what: str, detail: str) -> Finding:
         if self.unsigned:

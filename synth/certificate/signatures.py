@@ -55,7 +55,7 @@ def issued_finding(certificate: Certificate, evidence: Evidence) -> Finding:
 
 def _pinned(what: str, name: str, signature: Signature, certificate: Certificate, evidence: Evidence) -> Finding:
     if evidence.keys is None:
-        told = f"signed by key {signature.public_key[:16]}…, which nobody here compared (--keys)"
+        told = f"signed by the key {evidence.fingerprint(signature.public_key)}, which nobody here compared (--keys)"
         return evidence.missing(what, told)
     found = [key for key in evidence.keys.get(name, ()) if key.public_key == signature.public_key]
     if not found:
@@ -64,7 +64,7 @@ def _pinned(what: str, name: str, signature: Signature, certificate: Certificate
     wrong = [key.misused(moment) for key in found]
     if all(wrong):
         return Finding(what, False, f"signed by {wrong[0]}")
-    return Finding(what, True, "signed by the pinned key")
+    return Finding(what, True, f"signed by the pinned key, {evidence.fingerprint(signature.public_key)}")
 
 
 def _issued(certificate: Certificate) -> dt.datetime | None:

@@ -23,6 +23,8 @@ from synth.certificate.certificate import (
     sampling_in_words,
 )
 from synth.certificate.evidence import Evidence, Finding
+from synth.certificate.linkage import RELATION as BY_COLUMNS
+from synth.certificate.linkage import linkage_record
 from synth.certificate.participation import Absent
 from synth.certificate.signatures import aggregator_finding, issued_finding, statement_finding
 from synth.certificate.stated import TOLERANCE
@@ -30,7 +32,7 @@ from synth.errors import PrivacyError
 from synth.plan import Plan
 from synth.privacy.claims import RELATION, Claim
 from synth.privacy.events import from_dict
-from synth.privacy.shares import summed_variances
+from synth.privacy.shares import opened_variances
 from synth.privacy.workable import DELTAS, unworkable
 from synth.programme import costs
 
@@ -59,6 +61,7 @@ def check_certificate(certificate: Certificate, evidence: Evidence) -> list[Find
         _epsilon(certificate, statements),
         _cost(statements, evidence),
         *_tables(certificate, evidence),
+        *_models(certificate, evidence),
         _plan(certificate, statements, evidence),
         *_assessment(certificate, statements, evidence.plan),
     ]
@@ -118,7 +121,7 @@ def _seeds(certificate: Certificate, statements: list[Statement]) -> Finding:
 
 def _epsilon(certificate: Certificate, statements: list[Statement]) -> Finding:
     what, claim = "ε recomputed", certificate.claim
-    if claim.relation != RELATION:
+    if claim.relation != (RELATION if certificate.linkage is None else BY_COLUMNS):
         return Finding(what, False, "the claim is about another neighbouring relation than the events")
     if not any(statement.events for statement in statements):
         return Finding(what, False, "there are no events to compose")
@@ -172,16 +175,30 @@ def _tables(certificate: Certificate, evidence: Evidence) -> Iterable[Finding]:
         yield Finding("table", None, "none was given (--table), and none lies beside the certificate")
 
 
+def _models(certificate: Certificate, evidence: Evidence) -> Iterable[Finding]:
+    for name, digest in evidence.models.items():
+        if not certificate.model_sha256:
+            told = "is not covered: certificates of version 0.2 and before say nothing about the model"
+            yield Finding(f"model {name}", None, told)
+            continue
+        holds = digest in certificate.model_sha256.values()
+        yield Finding(f"model {name}", holds, "is the certified one" if holds else "is not what was certified")
+
+
 def _plan(certificate: Certificate, statements: list[Statement], evidence: Evidence) -> Finding:
     what, plan = "plan", evidence.plan
     if plan is None:
         return evidence.missing(what, "none was given (--plan) or lies beside it: a party may be missing altogether")
     if (plan.digest(), plan.table.digest()) != (certificate.plan_digest, certificate.schema_digest):
         return Finding(what, False, "is another plan than the certified one")
+    if certificate.plan_name not in (None, plan.name):
+        return Finding(what, False, "the certificate calls the plan otherwise than the plan itself")
     if not all(_takes_part(plan, statement.party) for statement in statements):
         return Finding(what, False, "does not name every party that made a statement")
     if wrong := _otherwise(certificate, statements, plan):
         return Finding(what, False, wrong)
+    if not _same_linkage(certificate, plan):
+        return Finding(what, False, "the certificate describes columns, dealers or ε towards a party otherwise")
     noise = noise_in_words(plan)
     said = {noise, noise + UPDATES} if plan.shares_noise else {noise}  # version 0.1.0 spoke of updates in every plan
     words = (certificate.sampling, certificate.profile, certificate.claim.delta)
@@ -198,6 +215,16 @@ def _plan(certificate: Certificate, statements: list[Statement], evidence: Evide
     return Finding(what, True, "is the certified one; it promises no ε")
 
 
+def _same_linkage(certificate: Certificate, plan: Plan) -> bool:
+    said, known = certificate.linkage, linkage_record(plan)
+    if said is None or known is None:
+        return said is known
+    words = {"substitution_epsilon"}
+    return said.model_dump(exclude=words) == known.model_dump(exclude=words) and _close(
+        said.substitution_epsilon, known.substitution_epsilon
+    )
+
+
 def _otherwise(certificate: Certificate, statements: list[Statement], plan: Plan) -> str | None:
     """Where the certificate's sums, or what it counts for the lost, are not as planned."""
     spans, absent = certificate.participation, certificate.absent
@@ -211,7 +238,7 @@ def _otherwise(certificate: Certificate, statements: list[Statement], plan: Plan
             return f"more or less is counted for the lost party '{each.party}' than the plan can cost it"
     for span in spans:
         for number in range(span.first, span.last + 1):
-            expected = sorted(set(summed_variances(plan, planned[number], len(span.parties))))
+            expected = sorted(set(opened_variances(plan, planned[number], len(span.parties), span.phase)))
             if len(expected) != len(span.count_variance) or not all(map(_close, expected, span.count_variance)):
                 return f"the sum of ask {number} holds other noise than the plan says for so many parties"
     return None

@@ -47,10 +47,13 @@ def measured_columns(statistics: Statistics, bins: Bins, names: Sequence[str]) -
     return found
 
 
-def measured_tables(sums: Array, cliques: Sequence[Clique], sizes: Sequence[int], variance: float) -> list[Measurement]:
-    """An opened answer, by clique; `variance` 0 is taken for exact counts."""
+def measured_tables(
+    sums: Array, cliques: Sequence[Clique], sizes: Sequence[int], variance: float | Sequence[float]
+) -> list[Measurement]:
+    """An opened answer, by clique; `variance` (of all, or of each table) 0 is taken for exact counts."""
+    each = [variance] * len(cliques) if isinstance(variance, float) else variance
     tables = contingency.split(sums, cliques, sizes)
-    return [measured(clique, table, variance or EXACT) for clique, table in zip(cliques, tables, strict=True)]
+    return [measured(one, table, known or EXACT) for one, table, known in zip(cliques, tables, each, strict=True)]
 
 
 def combined_tables(found: Iterable[Measurement]) -> dict[Clique, Measurement]:

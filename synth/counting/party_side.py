@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from synth.counting.ownership import Sides
 from synth.encoding.bins import Bins
 from synth.encoding.cells import Cells
 from synth.encoding.contingency import Clique
@@ -32,8 +33,16 @@ def tables_of(data: Rows, bins: Bins, names: list[str], cliques: list[Clique]) -
     return data.tables(bins, names, cliques)
 
 
-def with_noise(counts: Array, plan: Plan, event: CountNoise | None, noise: NoiseSource) -> Array:
-    """The party's summand, with its share of the noise that `event` charges; exact without privacy."""
+def with_noise(
+    counts: Array, plan: Plan, event: CountNoise | None, noise: NoiseSource, sides: Sides | None = None
+) -> Array:
+    """The party's summand, with its share of the noise that `event` charges; exact without privacy.
+
+    Where tables have `sides`, the party's own get all of the noise here, and others' tables nothing of it."""
     if event is None:
         return counts
-    return counts + noise.child("counts").skellam(share_of(plan, event), len(counts))
+    if sides is None:
+        return counts + noise.child("counts").skellam(share_of(plan, event), len(counts))
+    own = noise.child("own").skellam(event.variance, len(counts))
+    across = noise.child("across").skellam(share_of(plan, event), len(counts))
+    return counts + sides.own * own + sides.across * across

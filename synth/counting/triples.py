@@ -9,7 +9,7 @@ no more variance than that. Rows, cells and noise decide, and all three are know
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from math import prod
 
@@ -19,10 +19,16 @@ INTERACTION = 2.0  # mean square of what pairs do not say of three columns, in r
 
 
 def with_target(
-    pairs: Sequence[Clique], target: int | None, sizes: Sequence[int], variance: float, rows: float
+    pairs: Sequence[Clique],
+    target: int | None,
+    sizes: Sequence[int],
+    variance: float,
+    rows: float,
+    is_countable: Callable[[Clique], bool] = lambda _: True,
 ) -> list[Clique]:
     """The pairs in order, each with the target where that pays; pairs that such a table holds are left out."""
-    tables = [_widened(pair, target, sizes, variance, rows) for pair in pairs]
+    widened = [(pair, _widened(pair, target, sizes, variance, rows)) for pair in pairs]
+    tables = [wide if is_countable(wide) else pair for pair, wide in widened]
     held = {pair for table in tables if len(table) == 3 for pair in combinations(table, 2)}
     return [table for table in tables if table not in held]
 

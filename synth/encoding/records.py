@@ -26,6 +26,7 @@ from synth.schema import Boolean, Categorical, Datetime, Integer, NumericColumn,
 
 Values = npt.NDArray[np.int64] | Floats
 Indices = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice
+Mask = npt.NDArray[np.bool_]
 FIRST_ROW = 2  # row numbers are those of a file with a header, as editors and spreadsheets count: the header is row 1
 SHOWN_ROWS = 5
 
@@ -98,7 +99,7 @@ class Codec:
 
     def encode(self, frame: pd.DataFrame) -> Records:
         """The rows as records; raises `DataError` listing every problem."""
-        records, problems = self._read(frame)
+        records, problems, _ = self._read(frame)
         if problems or records is None:
             raise _unfit(problems)
         return records
@@ -108,10 +109,15 @@ class Codec:
 
         Only a header that is not the schema's is refused: that is the same whatever the rows are.
         """
-        records, problems = self._read(frame)
+        records, problems, _ = self.fit_rows(frame)
+        return records, problems
+
+    def fit_rows(self, frame: pd.DataFrame) -> tuple[Records, list[Problem], Mask]:
+        """The same, with the rows that were left out."""
+        records, problems, left_out = self._read(frame)
         if records is None:
             raise _unfit([problem for problem in problems if not problem.outcome])
-        return records, problems
+        return records, problems, left_out
 
     def problems(self, frame: pd.DataFrame) -> list[Problem]:
         """Everything that keeps `encode` from accepting the frame, for the party's own eyes."""
@@ -127,8 +133,9 @@ class Codec:
             {name: self._written(name, records.columns[name]) for name in self.schema.released}, copy=False
         )
 
-    def _read(self, frame: pd.DataFrame) -> tuple[Records | None, list[Problem]]:
-        """The records by the schema's rules, if there is a column for each of its columns, and every problem."""
+    def _read(self, frame: pd.DataFrame) -> tuple[Records | None, list[Problem], Mask]:
+        """The records by the schema's rules, if there is a column for each of its columns, every problem, and the rows
+        left out."""
         header = [str(name) for name in frame.columns]
         problems = _header_problems(self.schema, header)
         columns: dict[str, Values] = {}
@@ -139,7 +146,7 @@ class Codec:
                 columns[name], unfit = with_fallbacks(column, values, flaws)
                 left_out |= unfit
                 problems += _located(name, column, flaws)
-        return Records(columns).take(~left_out) if usable else None, problems
+        return Records(columns).take(~left_out) if usable else None, problems, left_out
 
     def _read_column(self, name: str, cells: pd.Series) -> tuple[Values, list[Flaw]]:
         column, empty_texts = self.schema.released[name], self.schema.missing_values

@@ -22,6 +22,7 @@ from synth.plan import Mode, Plan
 REAL_CLIP = 2.0**10  # far beyond any change of a weight; a 64-bit ring still resolves 1e-12 for ten parties
 _COUNT_SLACK = 2**10  # a party may hold this many times the rows it declares
 _COUNT_NOISE = 2**20  # and its noise may be this large
+_GRADIENT_LIMIT = 2**53 - 1  # twice what a sum is cut to before its noise (dpsgd.LARGEST_SUM); a thousand parties fit
 
 Way = Literal["count", "real"]
 WEIGHT = 1  # the weight is the last real
@@ -48,8 +49,13 @@ def tolerates_loss(plan: Plan) -> bool:
     return plan.minimum_parties < len(plan.parties)
 
 
-def count_limit(plan: Plan) -> int:
-    """The largest count one party may send, noise included."""
+def count_limit(plan: Plan) -> int | None:
+    """The largest whole number one party may send, noise included: rows, or lattice steps of a sum of gradients. None
+    where it sends shares, which have any size."""
+    if plan.partition == "columns":
+        return None
+    if plan.family.answers == "gradients":
+        return _GRADIENT_LIMIT
     return _COUNT_SLACK * max(party.rows for party in plan.parties) + _COUNT_NOISE
 
 

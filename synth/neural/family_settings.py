@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from synth.family import Declaration, FamilySettings
-from synth.neural.regime import Published, Regime
+from synth.neural.regime import Exchange, Published, Regime
 from synth.neural.server_settings import ServerSettings
 
 LAST_PACE = 0.05  # of the learning rate: it falls evenly from round to round
@@ -36,6 +36,12 @@ class AveragedSettings(FamilySettings):
         0.8, ge=0, lt=1, description="Memory of the running average over rounds that rows are drawn from; 0: the last."
     )
     candidates: int = Field(3, ge=1, le=1000, description="Rows made per row kept; the released histograms choose.")
+    exchange: Exchange = Field(
+        "weights",
+        description="'weights': a round is several steps at every party, each with all of its noise; `server` says "
+        "what is made of them. 'gradients': every step is a round and the parties sum their gradients, so that "
+        "privacy.noise 'shared' holds for them too.",
+    )
     server: ServerSettings = Field(default_factory=ServerSettings, description="The federated optimiser.")
     noise_multiplier: float | None = Field(
         None, gt=0, description="Noise of the faithful profile, its own if left out. The rigorous one computes it."
@@ -63,6 +69,7 @@ class AveragedSettings(FamilySettings):
             server=self.server,
             last_pace=LAST_PACE,
             bins=self.bins,
+            exchange=self.exchange,
         )
 
     def declared(self, *, private: bool, faithful: bool) -> Declaration:

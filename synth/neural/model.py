@@ -26,6 +26,7 @@ from synth.neural.training import LocalRound, Step
 from synth.neural.weights import set_gradient
 from synth.plan import Plan
 
+BETAS = (0.9, 0.99)  # Adam's: noise is forgotten sooner than by torch's own
 Network = TypeVar("Network", bound=nn.Module)  # one module; its parts may be several networks
 Settings = TypeVar("Settings", bound=FamilySettings)
 
@@ -38,7 +39,7 @@ class Model(ABC, Generic[Network]):
 
     def __init__(self, plan: Plan, regime: Regime) -> None:
         self.plan = plan
-        self.schedule = Schedule(plan, regime)
+        self.schedule = Schedule(plan, regime.carried_out(faithful=plan.profile == "faithful"))
         self.server: ServerOptimizer = regime.server.rule()
 
     @abstractmethod
@@ -80,7 +81,7 @@ class RowLossModel(Model[Network]):
         """[rows]: the loss of each row, a function of that row and of luck alone. Runs the whole network."""
 
     def optimizers(self, network: Network) -> Mapping[str, Adam]:
-        return {"network": Adam(network.parameters(), self.learning_rate)}
+        return {"network": Adam(network.parameters(), self.learning_rate, betas=BETAS)}
 
     def step(self, network: Network, local: LocalRound, optimizers: Mapping[str, Adam]) -> Step:
         gradient = local.gradient(network)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from synth.family import Declaration, Sampling, StatisticsNeed
 from synth.neural.server_settings import FED_AVG, ServerSettings
 
 Weighting = Literal["rows", "similarity"]
+Exchange = Literal["weights", "gradients"]
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,22 @@ class Regime:
     server: ServerSettings = FED_AVG
     last_pace: float = 1.0  # of the learning rate in the last round, of that in the first; it falls evenly
     bins: int | None = None  # most bins that a number is learned in; None, and where published: mixtures
+    exchange: Exchange = "weights"  # changes after local steps, each with its party's own noise; or sums for one step
+
+    def carried_out(self, *, faithful: bool) -> Regime:
+        """Where sums of gradients are exchanged, a round is one step. What was published exchanges weights."""
+        if faithful or self.exchange == "weights":
+            return replace(self, exchange="weights")
+        steps = self.steps_per_round
+        return replace(self, rounds=self.rounds * steps, steps_per_round=1, averaging=self.averaging ** (1 / steps))
 
     def declared(self, *, faithful: bool) -> Declaration:
         """Fed-TGAN's weights compare the parties' histograms, so these are gathered."""
         compared: StatisticsNeed = "gathered histograms" if self.weighting == "similarity" else "histogram"
-        published = self.published if faithful else None
+        published, regime = self.published if faithful else None, self.carried_out(faithful=faithful)
         return Declaration(
-            asks=self.rounds,
-            answers="updates",
+            asks=regime.rounds,
+            answers="updates" if regime.exchange == "weights" else "gradients",
             sampling=Sampling(self.sample_rate, as_published=published is not None),
             statistics=published.statistics if published else compared,
         )

@@ -16,6 +16,7 @@ from synth.errors import PlanError, ProtocolError
 from synth.interface import Ask
 from synth.messages.asked import whole_numbers
 from synth.neural.regime import Published, Regime
+from synth.neural.server_settings import FED_AVG
 from synth.plan import Plan
 from synth.privacy.calibration import calibrate_noise_multiplier, steps_affordable
 from synth.privacy.dpsgd import StepPrivacy
@@ -38,6 +39,11 @@ class Schedule:
                 f"synthesizer.sample_rate {rate:g} leaves hardly anybody out of a step; use at most {LARGEST_RATE:g} "
                 "under privacy."
             )
+        if self.sums_gradients and (self.regime.weighting != "rows" or self.regime.server != FED_AVG):
+            raise PlanError(
+                "synthesizer.weighting and synthesizer.server are about averaged weights; with exchange 'gradients' "
+                "there is one sum, and one step is made of it. Leave them out, or set exchange to 'weights'."
+            )
 
     @property
     def published(self) -> Published | None:
@@ -52,6 +58,16 @@ class Schedule:
     def bins(self) -> int | None:
         """Most bins of a number; None: numbers are in mixtures, as in all that was published."""
         return None if self.faithful else self.regime.bins
+
+    @property
+    def sums_gradients(self) -> bool:
+        """Whether a round is one step that all parties' gradients are summed for."""
+        return self.regime.exchange == "gradients"
+
+    @property
+    def shares(self) -> int:
+        """Honest parties that make the noise of a step between them."""
+        return self.plan.noisy_parties if self.sums_gradients else 1
 
     @property
     def private(self) -> bool:
@@ -86,7 +102,9 @@ class Schedule:
             found = self.published.noise_multiplier
             return found or calibrate_noise_multiplier(epsilon, delta, regime.sample_rate, steps)
         beside = set_aside(self.plan, Cells(self.plan.table, self.plan.statistics.bins).queries)
-        return calibrate_noise_multiplier(epsilon, delta, regime.sample_rate, regime.rounds * steps, beside)
+        return calibrate_noise_multiplier(
+            epsilon, delta, regime.sample_rate, regime.rounds * steps, beside, self.shares
+        )
 
     def pace(self, number: int) -> float:
         """Of the learning rate in a round. As published, it does not fall."""
@@ -99,6 +117,7 @@ class Schedule:
             noise_multiplier=self.noise_multiplier,
             sample_rate=self.regime.sample_rate,
             expected_batch=self.expected_batch(party),
+            shares=self.shares,
         )
 
     def checked(self, ask: Ask) -> int:
@@ -113,6 +132,7 @@ class Schedule:
         if steps == 0:
             return []
         if not self.private:
-            return [Unaccounted("weights trained without noise")]
+            what = "gradients" if self.sums_gradients else "weights trained"
+            return [Unaccounted(f"{what} without noise")]
         event = self.step_privacy(party).event(steps)
         return [event] if self.published is None else [event, Unaccounted(self.published.gap)]

@@ -4,6 +4,7 @@ begin   the encoding from the released histogram, fresh weights, what the model 
 ask     the weights, the encoding, the released frequencies, the number of steps
 answer  share × change of the weights after that many steps                                     (party)
 absorb  the server optimiser takes the average change; a running average is kept over rounds
+        (with exchange 'gradients': answer = sum of one step's gradients, absorb = the step; see `summed`)
 sample  make, choose, fit to the histograms                                                     (aggregator)
 """
 
@@ -30,10 +31,11 @@ from synth.neural.question import Question, read
 from synth.neural.released import Released
 from synth.neural.server import running_average
 from synth.neural.streams import Stream
+from synth.neural.summed import GRADIENT, PartyStep, ServerStep, mean_gradient
 from synth.neural.training import LocalRound, hold_near, train
 from synth.neural.weights import forms, load, to_arrays
 from synth.privacy.events import Event
-from synth.privacy.noise import NoiseSource
+from synth.privacy.noise import NoiseSource, seeded_source
 from synth.statistics.histograms import Statistics
 
 AVERAGE, RELEASED, SERVER = "average/", "statistics/", "server/"
@@ -53,7 +55,7 @@ class Encoded:
 class NeuralSynthesizer(Synthesizer):
     def __init__(self, model: Model[Any]) -> None:
         self.model, self.plan, self.schedule = model, model.plan, model.schedule
-        self.absorbed = 0
+        self.absorbed = self.seed = 0
         self.weights: Arrays = {}
         self.average: Arrays = {}
         self.server: Arrays = {}  # the server optimiser's
@@ -68,6 +70,7 @@ class NeuralSynthesizer(Synthesizer):
             network = self.model.network(self.released.features)
             self.model.begin(network, self.released, Stream(seed))
         self.weights, self.average = to_arrays(network), to_arrays(network)
+        self.seed = seed
 
     def ask(self, number: int) -> Ask | None:
         if number >= self.schedule.regime.rounds:
@@ -78,13 +81,31 @@ class NeuralSynthesizer(Synthesizer):
         )
 
     def absorb(self, total: Sum) -> None:
+        if self.schedule.sums_gradients:
+            self._step(mean_gradient(self.schedule, total))
+        else:
+            self._average(total)
+        memory = self.schedule.regime.averaging if self.absorbed else 0.0
+        self.average = running_average(self.average, self.weights, memory)
+        self.absorbed += 1
+
+    def _average(self, total: Sum) -> None:
         if set(total.arrays) != set(self.weights) or total.weight <= 0:
             raise ProtocolError("the summed change does not fit the weights; the parties run another version")
         change = {name: array / total.weight for name, array in total.arrays.items()}
         self.weights, self.server = self.model.server(self.weights, change, self.server)
-        memory = self.schedule.regime.averaging if self.absorbed else 0.0
-        self.average = running_average(self.average, self.weights, memory)
-        self.absorbed += 1
+
+    def _step(self, opened: Array) -> None:
+        """The rest of the step whose gradient was summed; its luck depends on no row."""
+        released, noise = self.released, seeded_source(self.seed, "server", self.absorbed)
+        network = self._loaded(released.features, self.weights)
+        optimizers = self.model.optimizers(network)
+        asked = Question(released.features, released.frequencies, 1.0)
+        nobody = torch.zeros(0, released.features.width)
+        half = ServerStep(self.schedule, asked, nobody, "", noise, opened)
+        step, pace = self.model.step(network, half, optimizers), self.schedule.pace(self.absorbed)
+        self.server = train(step, optimizers, 1, self.server, noise, pace)
+        self.weights = to_arrays(network)
 
     def sample(self, rows: int, seed: int, where: dict[str, str] | None = None) -> Records:
         network = self._loaded(self.released.features, self.average)
@@ -96,7 +117,12 @@ class NeuralSynthesizer(Synthesizer):
     def state(self) -> Arrays:
         parts = {AVERAGE: self.average, SERVER: self.server, RELEASED: self.released.statistics.to_arrays()}
         stored = {prefix + name: array for prefix, part in parts.items() for name, array in part.items()}
-        return self.weights | self.released.features.to_arrays() | stored | {"absorbed": np.array(self.absorbed)}
+        return self.weights | self.released.features.to_arrays() | stored | self._counters()
+
+    def _counters(self) -> Arrays:
+        """Where nothing happens at the aggregator by chance, its seed is nobody's affair."""
+        seed = {"seed": np.array(self.seed)} if self.schedule.sums_gradients else {}
+        return {"absorbed": np.array(self.absorbed)} | seed
 
     def restore(self, state: Arrays) -> None:
         def part(prefix: str) -> Arrays:
@@ -109,7 +135,7 @@ class NeuralSynthesizer(Synthesizer):
         self.average = {name: state[AVERAGE + name] for name in names}
         self.weights = {name: state[name] for name in names}
         self.server = part(SERVER)
-        self.absorbed = int(state["absorbed"])
+        self.absorbed, self.seed = int(state["absorbed"]), int(state.get("seed", 0))
 
     def losses(self) -> dict[str, float]:
         network = self._loaded(self.released.features, self.weights)
@@ -131,11 +157,14 @@ class NeuralSynthesizer(Synthesizer):
         steps = self.schedule.steps(number)
         asked = self.read(ask, party)
         network = self._loaded(asked.features, ask.arrays)
-        before = to_arrays(network)
+        before, optimizers = to_arrays(network), self.model.optimizers(network)
         if steps:
             local = local if ENCODING_SEED in local else local | {ENCODING_SEED: noise.child("modes").uint64(4)}
             rows = self._encode(party, data.at_hand(), asked.features, local[ENCODING_SEED])
-            optimizers = self.model.optimizers(network)
+            if self.schedule.sums_gradients:
+                half = PartyStep(self.schedule, asked, rows, party, noise)
+                summand = half.summand(self.model.step(network, half, optimizers))
+                return Answer({GRADIENT: summand}, weight=asked.share), local
             hold_near(optimizers, self.schedule.regime.server.proximal)
             step = self.model.step(network, LocalRound(self.schedule, asked, rows, party, noise), optimizers)
             local = train(step, optimizers, steps, local, noise, self.schedule.pace(number))

@@ -25,6 +25,7 @@ from synth.privacy.noise import NoiseSource
 from synth.privacy.supported import PerExampleLoss
 
 Step = Callable[[StepStreams], None]  # changes the networks in place
+Gradient = Callable[..., list[Tensor]]  # (loss of each row, *batch) -> the gradient, by parameter
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,14 +42,16 @@ class LocalRound:
         """The rows that join a step."""
         return joined(self.rows, self.schedule.regime.sample_rate, streams)
 
-    def private_gradient(self, module: nn.Module) -> PrivateGradient:
+    def private_gradient(self, module: nn.Module) -> Gradient:
+        """Noisy, divided by the expected batch."""
         return PrivateGradient(module, self.schedule.step_privacy(self.party), self.noise.child("gradient"))
 
-    def gradient(self, module: nn.Module) -> PrivateGradient | PlainGradient:
-        """Noisy under privacy and plain without it; both divide by the expected batch, so both learn at one pace."""
-        if self.schedule.private:
-            return self.private_gradient(module)
+    def plain_gradient(self, module: nn.Module) -> Gradient:
         return PlainGradient(module, self.schedule.expected_batch(self.party))
+
+    def gradient(self, module: nn.Module) -> Gradient:
+        """Noisy under privacy and plain without it; both divide by the expected batch, so both learn at one pace."""
+        return self.private_gradient(module) if self.schedule.private else self.plain_gradient(module)
 
 
 @dataclass

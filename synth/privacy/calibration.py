@@ -21,7 +21,7 @@ from dp_accounting.gaussian_mechanism import get_epsilon_gaussian, get_sigma_gau
 
 from synth.errors import BudgetError, PrivacyError
 from synth.privacy.accounting import as_units, compose, rdp_epsilon
-from synth.privacy.events import CountNoise, Event, SampledGaussian
+from synth.privacy.events import CountNoise, Event, SampledGaussian, SharedGaussian
 
 _DECADE = 9000  # four-digit mantissas 1000 … 9999
 _LARGEST_NOISE = 8 * _DECADE  # grid index of 10^8; more noise than this is no mechanism
@@ -48,10 +48,12 @@ def variance_for_share(epsilon: float, delta: float, share: float, queries: int)
 
 
 def calibrate_noise_multiplier(
-    epsilon: float, delta: float, sample_rate: float, steps: int, other_events: Iterable[Event] = ()
+    epsilon: float, delta: float, sample_rate: float, steps: int, other_events: Iterable[Event] = (), shares: int = 1
 ) -> float:
-    """The least noise for `steps` DP-SGD steps such that they and the other events cost at most (ε, δ)."""
-    return _least_noise(epsilon, delta, SampledGaussian(sample_rate, 1.0, steps), tuple(other_events))
+    """The least noise for `steps` DP-SGD steps such that they and the other events cost at most (ε, δ), whether a party
+    makes it alone or so many make it between them."""
+    event = SharedGaussian(sample_rate, 1.0, steps, shares) if shares > 1 else SampledGaussian(sample_rate, 1.0, steps)
+    return _least_noise(epsilon, delta, event, tuple(other_events))
 
 
 def calibrate_count_variance(epsilon: float, delta: float, queries: int, other_events: Iterable[Event] = ()) -> float:

@@ -5,11 +5,12 @@ Linear layers, at little more than the price of SGD, and `per_row`, which is Opa
 autograd are the reference of both in the tests; the decision record `dpsgd-bookkeeping` has the reasons and the
 figures.
 
-What makes it private is in one place, `PrivateGradient.__call__`. The clipped sum is rounded to a lattice of 2⁻²⁴ clip
+What makes it private is in one place, `PrivateGradient.noisy_sum`. The clipped sum is rounded to a lattice of 2⁻²⁴ clip
 norms, integer noise is added that is exactly a rounded Gaussian, and the divisor is public. For an integer S and a
 Gaussian N, round(S + N) = S + round(N): what leaves is the Gaussian mechanism on the lattice sum, rounded afterwards,
-so its event holds to the last bit. `lattice_sensitivity` bounds what one row does to that sum, rounding and
-floating-point error included. An empty batch adds nothing; the noise is still there.
+so its event holds to the last bit. Where parties share the noise, each adds a rounded Gaussian of its share and only
+the sum of all is opened (see `shared_gaussian`). `lattice_sensitivity` bounds what one row does to that sum, rounding
+and floating-point error included. An empty batch adds nothing; the noise is still there.
 """
 
 import math
@@ -23,9 +24,10 @@ from torch import Tensor, nn
 
 from synth.errors import PrivacyError
 from synth.privacy.bookkeeping import Bookkeeping
-from synth.privacy.events import SampledGaussian
+from synth.privacy.events import SampledGaussian, SharedGaussian
 from synth.privacy.noise import NoiseSource
 from synth.privacy.per_row import PerRowGradients
+from synth.privacy.shared_gaussian import share_deviation
 from synth.privacy.steady import PADDED_ROWS, padded
 from synth.privacy.supported import PerExampleLoss, Sums, made_up_rows, require_known_layers
 
@@ -34,6 +36,7 @@ LATTICE = 2.0**24  # lattice steps in one clip norm
 FLOAT_ERROR = 2.0**-14  # see lattice_sensitivity
 LARGE_BATCH = 1 << 24  # rows; a larger one is summed in pieces of PADDED_ROWS, or that error would outgrow its bound
 MOST_ROWS_SEEN_AGAIN = 1 << 21  # of a batch whose layers see a row more than once, likewise
+LARGEST_SUM = 2.0**52  # lattice steps: room in a secure sum for 2^28 rows that agree; beyond it a coordinate is cut
 MOST_NOISE_MULTIPLIER = 2.0**15  # of what the noise source can round
 
 
@@ -45,6 +48,7 @@ class StepPrivacy:
     noise_multiplier: float  # standard deviation of the noise / what one row can do to the sum
     sample_rate: float  # probability with which each row joins a step
     expected_batch: float  # rows: sample_rate × the declared row count, never the true one
+    shares: int = 1  # honest parties that make the noise between them; 1: this party makes all of it
 
     def __post_init__(self) -> None:
         self.event(steps=1)
@@ -55,7 +59,14 @@ class StepPrivacy:
             raise PrivacyError(f"noise_multiplier must be at most {MOST_NOISE_MULTIPLIER:g}; raise ε or sample less")
 
     def event(self, steps: int) -> SampledGaussian:
+        if self.shares > 1:
+            return SharedGaussian(self.sample_rate, self.noise_multiplier, steps, self.shares)
         return SampledGaussian(self.sample_rate, self.noise_multiplier, steps)
+
+    @property
+    def lattice_step(self) -> float:
+        """In units of the gradient."""
+        return self.l2_clip_norm / LATTICE
 
 
 def poisson_batch(source: NoiseSource, rows: int, sample_rate: float) -> NDArray[np.int64]:
@@ -171,12 +182,19 @@ class PrivateGradient:
 
         For losses see `ClippedSum`. A gradient that depends on no private row is added to the result by the caller.
         """
+        scale = self.privacy.lattice_step / self.privacy.expected_batch
+        released = scale * self.noisy_sum(per_example_loss, *batch)
+        return self._clipped.by_parameter(torch.from_numpy(released.astype(np.float32)))
+
+    def noisy_sum(self, per_example_loss: PerExampleLoss, *batch: Tensor) -> NDArray[np.int64]:
+        """Σ clipped gradients + this party's share of the noise, flat, in lattice steps. Where the noise is shared,
+        only the sum over the parties is private. Cutting a coordinate moves neighbours no further apart."""
         total = self._clipped(per_example_loss, *batch)
-        on_lattice = total.mul_(LATTICE).round_().long().numpy()
+        on_lattice = total.mul_(LATTICE).round_().clamp_(-LARGEST_SUM, LARGEST_SUM).long().numpy()
         deviation = self.privacy.noise_multiplier * lattice_sensitivity(len(on_lattice))
-        released = self.source.rounded_gaussian(deviation, len(on_lattice)) + on_lattice
-        scale = self.privacy.l2_clip_norm / LATTICE / self.privacy.expected_batch
-        return self._clipped.by_parameter(torch.from_numpy((scale * released).astype(np.float32)))
+        share = share_deviation(deviation, self.privacy.shares)
+        released: NDArray[np.int64] = self.source.rounded_gaussian(share, len(on_lattice)) + on_lattice
+        return released
 
 
 def _added(pieces: Iterator[Tensor], nothing: Tensor) -> Tensor:

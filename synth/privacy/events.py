@@ -5,14 +5,12 @@ can be computed from an ask alone, stored in the ledger for years, printed in a 
 by an auditor with another accountant. The meaning of a field therefore never changes; a mechanism that
 differs in any way gets a new kind.
 
-An event describes itself: whose privacy it is about, its words for people, how it adds up in a ledger, and its loss for
-the accountant (computed by `losses`, loaded only then: reading a ledger or a plan needs no numerical code). So a new
-mechanism is one class here and its loss there.
+An event describes itself (`event`); its loss is computed by `losses`, loaded only then: reading a ledger or a plan
+needs no numerical code. So a new mechanism is one class here and its loss there.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, replace
@@ -20,59 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from synth.errors import PrivacyError
 from synth.privacy.checks import require_count, require_one_of, require_positive
+from synth.privacy.event import Event
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
     from synth.privacy.losses import Floats
-
-
-@dataclass(frozen=True)
-class Event(ABC):
-    """One release. Parties hold disjoint rows, so the claim for the whole federation is the largest claim of any party,
-    not a sum."""
-
-    kind: ClassVar[str]
-    unit: ClassVar[str] = "one row at one party"  # whose presence the release hides
-    relation: ClassVar[str] = "add or remove"  # how neighbouring tables differ in that unit
-    guaranteed: ClassVar[bool] = True  # whether any ε can be proven for it
-
-    @abstractmethod
-    def words(self) -> str:
-        """For the person who approves it."""
-
-    @abstractmethod
-    def brief(self) -> str:
-        """For a line of the ledger's table."""
-
-    def counted(self) -> tuple[Event, int]:
-        """What a ledger counts, and how often it is here: releases that add up, whatever the asks they are spread
-        over, are counted one by one."""
-        return self, 1
-
-    def repeated(self, times: int) -> list[Event]:
-        """The shortest list of events that a ledger counts as `times` times this one."""
-        return [self] * times
-
-    def units(self) -> tuple[Event, int]:
-        """What the accountant composes with itself, and how often: a release of one query or of one step."""
-        return self.counted()
-
-    def joining(self) -> float:
-        """The probability with which a row takes part at all."""
-        return 1.0
-
-    @abstractmethod
-    def loss(self, interval: float) -> PrivacyLossDistribution:
-        """The privacy loss of one unit, on a grid of that spacing, rounded up."""
-
-    @abstractmethod
-    def rdp(self, orders: Sequence[int]) -> Floats:
-        """The Rényi divergences of one unit at these orders."""
-
-    def sampler_error(self) -> float:
-        """Total variation between the noise of one unit as drawn and as accounted for."""
-        return 0.0
 
 
 @dataclass(frozen=True)
@@ -174,6 +125,37 @@ class SampledGaussian(Event):
 
 
 @dataclass(frozen=True)
+class SharedGaussian(SampledGaussian):
+    """The same steps where several parties make the noise between them, and only their sum is opened.
+
+    The sum is over the Poisson samples of all parties and lies on a lattice, as do its summands. Each of `parties`
+    honest parties adds Gaussian noise of variance (`noise_multiplier` × C)² / `parties`, rounded to the lattice;
+    `shared_gaussian` proves that their sum tells nobody more than Gaussian noise of the whole variance would.
+    """
+
+    kind: ClassVar[str] = "shared_gaussian"
+    parties: int  # whose noise is surely in the opened sum and unknown to the adversary
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_count(self, "parties")
+
+    def words(self) -> str:
+        return f"{super().words()}, which {self.parties} parties that do not collude add between them"
+
+    def brief(self) -> str:
+        return f"{super().brief()} by {self.parties}"
+
+    def shared_by(self) -> int:
+        return self.parties
+
+    def sampler_error(self) -> float:
+        from synth.privacy.shared_gaussian import GAP
+
+        return GAP
+
+
+@dataclass(frozen=True)
 class Gaussian(Event):
     """One release with Gaussian noise of standard deviation `noise_multiplier` × L2 sensitivity."""
 
@@ -256,8 +238,10 @@ class Unaccounted(Event):
         raise PrivacyError("unaccounted: there is no Rényi divergence of a release without a guarantee")
 
 
+__all__ = ["CountNoise", "Event", "Gaussian", "Laplace", "SampledGaussian", "SharedGaussian", "Unaccounted"]
+
 _BY_KIND: dict[str, type[Event]] = {
-    event.kind: event for event in (CountNoise, SampledGaussian, Gaussian, Laplace, Unaccounted)
+    event.kind: event for event in (CountNoise, SampledGaussian, SharedGaussian, Gaussian, Laplace, Unaccounted)
 }
 
 

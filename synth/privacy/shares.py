@@ -8,6 +8,7 @@ sum that is opened holds more than was charged, and whoever fits a model to it s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sized
+from math import sqrt
 from typing import Protocol
 
 from synth.errors import PrivacyError
@@ -19,6 +20,9 @@ class Sharing(Protocol):
 
     @property
     def parties(self) -> Sized: ...
+
+    @property
+    def partition(self) -> str: ...
 
     @property
     def noisy_parties(self) -> int:
@@ -35,6 +39,19 @@ def summed_variance(plan: Sharing, event: CountNoise, parties: int | None = None
     return share_of(plan, event) * (len(plan.parties) if parties is None else parties)
 
 
+def owned_variance(plan: Sharing, event: CountNoise, parties: int | None = None) -> float:
+    """The same for a table of columns that one party holds alone: then its own noise is all there is."""
+    return event.variance if plan.partition == "columns" else summed_variance(plan, event, parties)
+
+
+def opened_variances(plan: Sharing, events: Iterable[Event], parties: int, phase: str) -> list[float]:
+    """Every variance that the counts of an opened sum have: of tables of one party's columns, and across parties."""
+    across = summed_variances(plan, events, parties)
+    if plan.partition == "rows":
+        return across
+    return [*count_variances(events), *(across if phase == "training" else [])]
+
+
 def summed_variances(plan: Sharing, events: Iterable[Event], parties: int) -> list[float]:
     """The same for those of the events that are counts."""
     return [_share(plan, variance) * parties for variance in count_variances(events)]
@@ -45,9 +62,11 @@ def count_variances(events: Iterable[Event]) -> list[float]:
     return [event.variance for event in events if isinstance(event, CountNoise)]
 
 
-def step_noises(events: Iterable[Event], rows: int) -> list[float]:
-    """Of those of the events that are training: noise in one number of a step, beside what all rows in it can do."""
-    return [e.noise_multiplier / (e.sample_rate * rows) for e in events if isinstance(e, SampledGaussian)]
+def step_noises(events: Iterable[Event], rows: int, parties: int) -> list[float]:
+    """Of those of the events that are training: noise of so many parties in one number of a step, beside what all rows
+    in it can do."""
+    steps = [event for event in events if isinstance(event, SampledGaussian)]
+    return [e.noise_multiplier / (e.sample_rate * rows) * sqrt(parties / e.shared_by()) for e in steps]
 
 
 def _share(plan: Sharing, variance: float) -> float:

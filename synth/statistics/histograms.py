@@ -25,7 +25,7 @@ from synth.messages.asked import exactly, whole_numbers
 from synth.plan import Plan
 from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
-from synth.privacy.shares import share_of, summed_variance
+from synth.privacy.shares import owned_variance, share_of, summed_variance
 
 LAYOUT = 2  # of the cells: models saved before there were fine ones do not say
 SAME_ROWS = 1e-4  # relative; the summed weights are rounded a little
@@ -103,7 +103,7 @@ class StatisticsInquiry(Inquiry):
         return Ask(options={"phase": self.phase}, combine="gather" if self.plan.family.gathers else "sum")
 
     def absorb(self, total: Sum) -> None:
-        variance = summed_variance(self.plan, self.event, len(total.parties)) if self.event else 0.0
+        variance = owned_variance(self.plan, self.event, len(total.parties)) if self.event else 0.0
         alone = (variance / len(total.parties)) ** 0.5
         by_party = {party: self._checked(answer) for party, answer in total.by_party.items()}
         coarse = {party: self.grid.to_coarse(counts, alone) for party, counts in by_party.items()}
@@ -132,8 +132,18 @@ class StatisticsInquiry(Inquiry):
     def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         counts = self.grid.released(data.histograms(self.grid))
         if self.event is not None:
-            counts = counts + noise.child("counts").skellam(share_of(self.plan, self.event), len(counts))
+            by_rows = self.plan.partition == "rows"
+            level = share_of(self.plan, self.event) if by_rows else self.event.variance
+            counts = counts + noise.child("counts").skellam(level, len(counts)) * self._noised_by(party)
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
+
+    def _noised_by(self, party: str) -> Array:
+        """Which counts of the release this party adds noise to: all, or its own columns'."""
+        held = set(self.plan.columns_of(party))
+        own = np.zeros(self.grid.size, dtype=np.int64)
+        for name, part in self.grid.slices.items():
+            own[part] = name in held
+        return self.grid.released(own) > 0
 
     def _checked(self, found: Answer | Sum) -> Array:
         """Consistent counts of the fine cells from what one answer, or the sum of all, says."""

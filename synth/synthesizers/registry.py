@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from synth.plan import Plan
 
 FAMILIES: dict[str, tuple[str, str]] = {  # what a plan may say about it, and what is built from a plan
+    "autoregressive": ("autoregressive.settings:AutoregressiveSettings", "autoregressive.synthesizer:autoregressive"),
     "bayes": ("bayes.settings:BayesSettings", "bayes.synthesizer:bayes"),
     "ctgan": ("ctgan.settings:CtganSettings", "ctgan.synthesizer:ctgan"),
     "findiff": ("findiff.settings:FindiffSettings", "findiff.synthesizer:findiff"),

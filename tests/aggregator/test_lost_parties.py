@@ -19,7 +19,7 @@ from aggregator.watch import Silent
 from crypto.keys import IdentityKey
 from fed_node.ledger.ledger import LedgerView
 from fed_node.party import Party
-from fedsynth.commands.verify import is_signed
+from fedsynth.certificate.checking import is_signed
 from synth.budget import statistics_event
 from synth.certificate.certificate import Certificate, events_of
 from synth.certificate.participation import Participation, first_missing, joined, spans_of

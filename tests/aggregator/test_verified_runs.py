@@ -23,8 +23,8 @@ from aggregator.watch import Silent
 from crypto.keys import IdentityKey
 from fed_node.ledger.ledger import LedgerView
 from fed_node.party import Party
+from fedsynth.certificate.checking import is_signed
 from fedsynth.cli import app
-from fedsynth.commands.verify import is_signed
 from synth.certificate.certificate import Certificate, Signature, SignedStatement, Statement
 from synth.certificate.verification import Evidence, check_certificate
 from synth.plan import Plan

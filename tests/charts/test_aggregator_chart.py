@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
+from aggregator.server.prometheus import HELP
 from tests.charts.tools import CHARTS, CURRENT, OLDEST, rendered, run_helm
 
 SMALLEST = CHARTS["aggregator"] / "lint-values" / "smallest.yaml"
@@ -78,3 +80,16 @@ def test_a_party_without_identity_is_refused() -> None:
     )
     assert done.returncode != 0
     assert "identity" in done.stderr
+
+
+def test_monitoring_names_only_metrics_that_exist() -> None:
+    """Rules and dashboard live in the chart, metrics in Python: neither may forget the other."""
+    values = CHARTS["aggregator"] / "lint-values" / "production.yaml"
+    rules = next(each for each in rendered("aggregator", values) if each["kind"] == "PrometheusRule")
+    alerts = rules["spec"]["groups"][0]["rules"]
+    dashboard = json.loads((CHARTS["aggregator"] / "files" / "dashboard.json").read_text())
+    expressions = [rule["expr"] for rule in alerts]
+    expressions += [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    named = {name for text in expressions for name in re.findall(r"fedsynth_[a-z_]+", text)}
+    assert len(alerts) == 5
+    assert named <= set(HELP)

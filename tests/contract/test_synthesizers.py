@@ -22,6 +22,7 @@ from tests.inline import Inline, statistics_of, trained
 from tests.small import SCHEMA, plan_of, table
 
 SMALLEST: dict[str, dict[str, Any]] = {
+    "autoregressive": {"name": "autoregressive", "steps": 3, "width": 4},
     "bayes": {
         "name": "bayes",
         "table_cells": 500,

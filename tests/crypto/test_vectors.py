@@ -118,3 +118,18 @@ def test_seeds_belong_to_one_run_plan_epoch_list_round_and_question(hospitals: F
     session = hospitals.sessions["oslo"]
     assert len({own_seed(session, moment) for moment in EVERY_DIFFERENCE}) == len(EVERY_DIFFERENCE)
     assert consent_bytes(b"a") != consent_bytes(b"b")
+
+
+@pytest.mark.parametrize("parties", [2, 3, 7])
+def test_shares_of_counts_add_up_in_either_ring_and_no_carry_survives(parties: int) -> None:
+    rng = np.random.default_rng(parties)
+    shape = Shape(counts=50, reals=1, count_limit=None, real_clip=8.0, parties=parties)
+    counts = rng.integers(-(2**30), 2**30, 50)
+    shares = rng.integers(0, 2**32, (parties, 50))
+    shares[-1] = (counts - shares[:-1].sum(axis=0)) % 2**32
+    masked, encrypted = MaskedVectors(shape), EncryptedVectors(shape)
+    total = np.sum([masked.encode(share, np.zeros(1)) for share in shares], axis=0, dtype=np.uint64)
+    np.testing.assert_array_equal(masked.decode(total)[0], counts)
+    assert not (total[:50] & np.uint64(2**32 - 1)).any()  # what exceeds 2^32 fell off
+    ring = np.sum([encrypted.ring(share) for share in shares], axis=0, dtype=np.uint32)
+    np.testing.assert_array_equal(encrypted.counts(ring), counts)

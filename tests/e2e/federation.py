@@ -20,6 +20,7 @@ from typing import Any
 
 import yaml
 
+from aggregator.states import Standing
 from fedsynth.cluster.api import Cluster
 from fedsynth.cluster.errors import ClusterError
 from fedsynth.cluster.runs import Aggregator
@@ -65,6 +66,7 @@ def _create_cluster() -> None:
     for _ in range(3):
         call("kind", "delete", "cluster", "--name", CLUSTER)  # also what an interrupted session left
         if (done := attempt(*words)).returncode == 0:
+            call("kubectl", "label", "node", "--all", "network-policies=enforced")  # the local node image obeys it
             return
     raise AssertionError(done.stderr[-3000:])
 
@@ -211,8 +213,13 @@ class Federation:
             assert time.monotonic() < deadline, f"waited {seconds:.0f} s for: {what}"
             time.sleep(pause)
 
+    def standing(self, plan: Plan) -> Standing | None:
+        """What a run says of itself."""
+        found = self.aggregator.progress(plan.digest())
+        return Standing.from_json(found) if found else None
+
     def state(self, plan: Plan) -> str:
-        """What `fedsynth status` says of a run. It starts Python in the pod: not to be asked every second."""
+        """What `fedsynth status` says of a run."""
         runs = [run for run in self.aggregator.status()["runs"] if run["digest"] == plan.digest()]
         return str(runs[0]["state"]) if runs else "submitted"
 

@@ -5,11 +5,9 @@ the runner, the parties' workers and task loops, as charts start them. Kubernete
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 from types import TracebackType
@@ -22,24 +20,13 @@ from crypto.keys import IdentityKey
 from fed_node.consent import administration
 from fedsynth.provision.authority import new_authority, server_certificate
 from fedsynth.provision.party_keys import new_keys
+from fedsynth.sandbox import programs
+from fedsynth.sandbox.making import free_port
+from fedsynth.sandbox.programs import Program
 from synth.plan import Plan
 from tests.small import table
 
 ROOT = Path(__file__).parents[2]
-BIN = Path(sys.executable).parent
-QUIET = {
-    "FLWR_TELEMETRY_ENABLED": "0",
-    "FLWR_DISABLE_UPDATE_CHECK": "1",
-    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
-    "OMP_NUM_THREADS": "1",
-}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 class Deployment:
@@ -90,44 +77,12 @@ class Deployment:
                 process.kill()
 
     def start_superlink(self) -> None:
-        files = self.certificates
-        self._start(
-            "superlink",
-            [
-                sys.executable,
-                "-m",
-                "aggregator.server.superlink",
-                "--host=127.0.0.1",
-                f"--port={self.port}",
-                f"--ssl-certfile={files / 'tls.crt'}",
-                f"--ssl-keyfile={files / 'tls.key'}",
-                f"--ssl-ca-certfile={files / 'ca.crt'}",
-                "--isolation=process",
-                "--enable-supernode-auth",
-                f"--database={self.state / 'superlink.sqlite'}",
-                "--disable-runtime-dependency-installation",
-            ],
-        )
+        self._start("superlink", programs.superlink(self.port, self.certificates, self.state / "superlink.sqlite"))
 
     def start_runner(self) -> None:
-        self._start(
-            "runner",
-            [
-                sys.executable,
-                "-m",
-                "aggregator.server.runner",
-                f"localhost:{self.port}",
-                str(self.certificates / "ca.crt"),
-            ],
-            FEDSYNTH_STATE=str(self.state),
-            FEDSYNTH_PARTIES=str(self.folder / "parties.json"),
-            FEDSYNTH_IDENTITY=str(self.folder / "identity.key"),
-            FEDSYNTH_METRICS=str(self.folder / "metrics.prom"),
-            FEDSYNTH_CONTROL=f"localhost:{self.port}",
-            FEDSYNTH_CONTROL_FILES=str(self.certificates),
-            FEDSYNTH_ANSWER_TIMEOUT_SECONDS="300",
-            FEDSYNTH_APP=str(ROOT / "app"),
-        )
+        register, identity = self.folder / "parties.json", self.folder / "identity.key"
+        metrics = self.folder / "metrics.prom"
+        self._start("runner", programs.runner(self.port, self.certificates, self.state, register, identity, metrics))
 
     def home(self, name: str) -> Path:
         return self.folder / "homes" / name
@@ -148,38 +103,29 @@ class Deployment:
 
     def start_party(self, name: str) -> None:
         self.start_worker(name)
-        self.start_node(name, [sys.executable, "-m", "fed_node.process.supernode"])
+        self.start_node(name)
 
-    def start_node(self, name: str, supernode: list[str]) -> None:
+    def start_node(self, name: str, supernode: list[str] | None = None) -> None:
         """All of a party but its worker, by this command for the SuperNode; also how a cluster starts it again."""
-        port = free_port()
-        flags = [
-            f"--superlink=localhost:{self.dialled_port}",
-            f"--root-certificates={self.certificates / 'ca.crt'}",
-            "--isolation=process",
-            f"--auth-supernode-private-key={self.home(name) / 'node.key'}",
-            "--host=127.0.0.1",
-            f"--port={port}",
-            f'--node-config=party="{name}"',
-        ]
-        self._start(f"supernode {name}", [*supernode, *flags])
-        tasks = [sys.executable, "-m", "fed_node.process.tasks", f"127.0.0.1:{port}"]
-        self._start(f"tasks {name}", tasks, FEDSYNTH_SOCKET=str(self.socket(name)))
+        port, key = free_port(), self.home(name) / "node.key"
+        node = programs.supernode(name, self.dialled_port, port, self.certificates / "ca.crt", key)
+        if supernode is not None:
+            node = Program([*supernode, *node.command[3:]])
+        self._start(f"supernode {name}", node)
+        self._start(f"tasks {name}", programs.tasks(port, self.socket(name)))
 
     def socket(self, name: str) -> Path:
         return self.folder / f"{name}.sock"
 
     def start_worker(self, name: str) -> None:
-        serve = "import sys; from pathlib import Path; from fed_node.process.worker import serve; "
-        serve += "serve(Path(sys.argv[1]), Path(sys.argv[2]))"
-        self._start(f"worker {name}", [sys.executable, "-c", serve, str(self.home(name)), str(self.socket(name))])
+        self._start(f"worker {name}", programs.worker(self.home(name), self.socket(name)))
 
     def kill(self, name: str) -> None:
         self.processes[name].send_signal(signal.SIGKILL)
         self.processes[name].wait()
 
     def submit(self) -> dict[str, Any]:
-        return self.control.submit(self.plan.model_dump(mode="json", by_alias=True), label=ROOT / "app")
+        return self.control.submit(self.plan.model_dump(mode="json", by_alias=True))
 
     def progress(self) -> dict[str, Any]:
         path = self.state / "runs" / self.plan.digest() / "progress.json"
@@ -210,13 +156,10 @@ class Deployment:
     def log(self, name: str) -> str:
         return (self.folder / "logs" / f"{name.replace(' ', '-')}.log").read_text()
 
-    def _start(self, name: str, command: list[str], **more: str) -> None:
-        environment = os.environ | QUIET | {"FLWR_HOME": str(self.folder / "flwr")}
-        path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
+    def _start(self, name: str, program: Program) -> None:
+        environment = program.whole_environment(self.folder / "flwr")
         with (self.folder / "logs" / f"{name.replace(' ', '-')}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                command, stdout=log, stderr=log, env=environment | more | {"PATH": path}, cwd=ROOT
-            )
+            self.processes[name] = subprocess.Popen(program.command, stdout=log, stderr=log, env=environment, cwd=ROOT)
 
     def _wait_for_port(self, port: int, seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds

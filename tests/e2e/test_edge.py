@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives import serialization
 
 from fedsynth.provision.authority import new_authority, server_certificate
 from fedsynth.provision.party_keys import new_keys
+from fedsynth.sandbox.making import free_port
 from tests.e2e.edge import Door, nginx, rendered_conf
-from tests.e2e.loopback import free_port
 
 pytestmark = pytest.mark.skipif(nginx() is None, reason="neither nginx nor the image fedsynth/edge is here")
 

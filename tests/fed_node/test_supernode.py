@@ -36,16 +36,18 @@ def test_looks_for_messages_often_after_one(slept: list[float]) -> None:
     pace.sleep(3)
     pace.sleep(0.5)  # Flower waits for a reply: there was a message
     pace.sleep(3)
-    assert slept == [3, supernode.REPLY_POLL_SECONDS, supernode.ALERT_POLL_SECONDS]
+    assert slept == [3, supernode.REPLY_POLL_SECONDS, supernode.KEEN_POLL_SECONDS]
 
 
 def test_slows_down_when_nothing_comes(slept: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     pace, now = supernode.Pace(), [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     pace.sleep(0.5)
+    now[0] += supernode.KEEN_SECONDS + 1
+    pace.sleep(3)
     now[0] += supernode.ALERT_SECONDS + 1
     pace.sleep(3)
-    assert slept[-1] == 3
+    assert slept[-2:] == [supernode.ALERT_POLL_SECONDS, 3]
 
 
 def test_flowers_loop_sleeps_through_its_own_name_for_time() -> None:

@@ -20,10 +20,10 @@ from aggregator.watch import Silent
 from crypto.keys import IdentityKey
 from fed_node.consent.description import describe
 from fed_node.party import Party
+from fedsynth.certificate.checking import is_signed
 from fedsynth.cli import app
 from fedsynth.cluster.runs import Aggregator
 from fedsynth.commands import run as commands_run
-from fedsynth.commands.verify import is_signed
 from fedsynth.report.assessed import assessed
 from synth.assessment.inquiry import AssessmentInquiry
 from synth.certificate.certificate import Certificate, events_of

@@ -83,7 +83,7 @@ def test_no_six_lines_are_written_twice() -> None:
 
 def test_only_privacy_tells_events_apart() -> None:
     """Screens, ledgers, certificates and audits ask the event (see synth/privacy/events.py)."""
-    kinds = {"CountNoise", "SampledGaussian", "Gaussian", "Laplace", "Unaccounted"}
+    kinds = {"CountNoise", "SampledGaussian", "SharedGaussian", "Gaussian", "Laplace", "Unaccounted"}
     found = []
     for path, tree in TREES.items():
         for node in ast.walk(tree):

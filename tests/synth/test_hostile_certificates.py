@@ -14,7 +14,7 @@ import yaml
 
 from aggregator.publish import signed
 from crypto.keys import IdentityKey
-from fedsynth.commands.verify import read_certificate
+from fedsynth.certificate.checking import read_certificate
 from fedsynth.keyring import read_keys, with_retired
 from synth.certificate.certificate import Certificate
 from synth.certificate.evidence import PinnedKey

@@ -11,7 +11,7 @@ import pytest
 from aggregator.checkpoint import Position
 from aggregator.publish import certify, signed
 from crypto.keys import IdentityKey
-from fedsynth.commands.verify import is_signed
+from fedsynth.certificate.checking import is_signed
 from synth import VERSION
 from synth.certificate.certificate import Certificate, Signature, SignedStatement, Statement
 from synth.certificate.evidence import Evidence, PinnedKey

@@ -10,6 +10,7 @@ has paid for: families first, then the pairs that tell most.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import combinations
 from math import prod
 
 import numpy as np
@@ -18,6 +19,7 @@ from synth.counting import possible
 from synth.counting.binning import bins_worth_counting
 from synth.counting.estimates import Measurement, measured_columns, measured_tables
 from synth.counting.evidence import Evidence
+from synth.counting.ownership import countable, sides_of, table_variances
 from synth.counting.party_side import asked_bins, tables_of, with_noise
 from synth.counting.schedule import candidate_pairs, divided_noise
 from synth.encoding import contingency
@@ -129,8 +131,13 @@ class ReleasedSearch(BayesBase):
     def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number, cliques, bins = self._checked(ask)
         event = None if self.noise is None else self.noise[number]
-        counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise)
+        sides = sides_of(self.plan, party, bins, self.names, cliques)
+        counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise, sides)
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
+
+    def counted_bins(self, ask: Ask) -> Bins:
+        """What a party counts by, before it is asked for tables across parties."""
+        return self._checked(ask)[2]
 
     def _event(self, number: int) -> list[Event]:
         return [self.noise[number]] if self.noise else [Unaccounted(EXACT_TABLES[number])]
@@ -154,6 +161,8 @@ class ReleasedSearch(BayesBase):
         """Two columns or more, rising, no more than a family has, in a table that is not too large."""
         known = 2 <= len(clique) <= self.settings.parents + 1 and list(clique) == sorted(set(clique))
         if not known or clique[0] < 0 or clique[-1] >= len(self.names):
+            return False
+        if not countable(self.plan, self.names, clique):
             return False
         return len(clique) == 2 or prod(bins.size(self.names[one]) for one in clique) <= self.settings.table_cells
 
@@ -183,13 +192,21 @@ class ReleasedSearch(BayesBase):
 
     def _families(self) -> list[Clique]:
         """The tables of the second ask."""
-        families = [tuple(sorted((child, *above))) for child, above in self.parents.items() if above]
+        wanted = [tuple(sorted((child, *above))) for child, above in self.parents.items() if above]
+        families = [part for family in wanted for part in self._parts(family)]
         rest = [pair for pair in self.pairs if pair not in families]
         return list(dict.fromkeys(families + rest))[: self.tables]
+
+    def _parts(self, family: Clique) -> list[Clique]:
+        """The family's table, or its pairs where it lies across parties: nobody can count three columns there."""
+        if countable(self.plan, self.names, family):
+            return [family]
+        return [pair for pair in combinations(family, 2) if pair in self.pairs]
 
     def _evidence(self) -> Evidence:
         bins, tables = self.known_bins(), list[Measurement]()
         for (cliques, sums), variance in zip(self.measured, self.variances, strict=True):
-            tables += measured_tables(sums, cliques, self.sizes(), variance)
+            each = table_variances(self.plan, self.names, cliques, variance)
+            tables += measured_tables(sums, cliques, self.sizes(), each)
         columns = measured_columns(self.known_statistics(), bins, self.names)
         return Evidence.of(columns, tables, possible.zeros(self.plan.constraints, bins, self.names))

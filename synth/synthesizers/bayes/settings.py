@@ -71,7 +71,8 @@ class BayesSettings(FamilySettings):
 
     def declared(self, *, private: bool, faithful: bool) -> Declaration:
         """Pairs and families; or every migration, the scores of the last migrants, and families."""
-        return Declaration(asks=2 if self.search == "tables" else self.migrations + 2, answers="counts")
+        tables = self.search == "tables"
+        return Declaration(asks=2 if tables else self.migrations + 2, answers="counts", by_columns=tables)
 
 
 # Selected for Adult in the thesis; the number of parents, bins and generations are not printed there and were inferred

@@ -59,6 +59,12 @@ class CtganSettings(FamilySettings):
     sample_rate: float = Field(
         0.2, gt=0, le=1, description="Probability with which a row joins one step's batch (Poisson sampling)."
     )
+    exchange: Literal["weights", "gradients"] = Field(
+        "weights",
+        exclude_if=lambda said: said == "weights",  # plans from before keep their digests
+        description="'weights': a round is several steps at every party, each with all of its noise. 'gradients': "
+        "every step is a round and the parties sum their gradients, so that privacy.noise 'shared' holds for them too.",
+    )
     weighting: Literal["rows", "similarity"] = Field(
         "rows", description="Share of a party in the average: its declared rows, or Fed-TGAN's similarity."
     )
@@ -112,6 +118,7 @@ class CtganSettings(FamilySettings):
             self.averaging,
             published,
             self.server,
+            exchange=self.exchange,
         )
 
     def declared(self, *, private: bool, faithful: bool) -> Declaration:

@@ -15,6 +15,11 @@ def check(schedule: Schedule, settings: CtganSettings) -> None:
         )
     if schedule.plan.table.discrete == {} and schedule.faithful:
         raise PlanError("training-by-sampling (profile 'faithful') needs a discrete column; use 'rigorous'.")
+    if schedule.sums_gradients and (not schedule.private or critic.steps_per_generator_step > 1):
+        raise PlanError(
+            "synthesizer.exchange 'gradients' is for sharing noise, with one discriminator step a generator step; "
+            "without privacy, or with several, use 'weights'."
+        )
     if not schedule.private:
         return
     if critic.pac > 1:

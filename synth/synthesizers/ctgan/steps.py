@@ -17,7 +17,8 @@ from torch.nn import functional as F
 
 from synth.encoding.features import Span
 from synth.neural.streams import StepStreams, Stream
-from synth.privacy.dpsgd import ClippedSum, PrivateGradient
+from synth.neural.training import Gradient
+from synth.privacy.dpsgd import ClippedSum
 from synth.synthesizers.ctgan.conditions import Conditions
 from synth.synthesizers.ctgan.networks import Discriminator, Generator, Networks, activate
 from synth.synthesizers.ctgan.settings import CtganSettings
@@ -32,11 +33,12 @@ class PrivateStep:
     """Cross-entropy with a noisy real half."""
 
     discriminator: Discriminator
-    private_gradient: PrivateGradient
+    private_gradient: Gradient
+    l2_clip_norm: float
     clipped: ClippedSum = field(init=False)  # of made-up rows
 
     def __post_init__(self) -> None:
-        self.clipped = ClippedSum(self.discriminator, self.private_gradient.privacy.l2_clip_norm)
+        self.clipped = ClippedSum(self.discriminator, self.l2_clip_norm)
 
     def __call__(self, real: Pairs, fake: Pairs, streams: StepStreams) -> list[Tensor]:
         noisy = self.private_gradient(

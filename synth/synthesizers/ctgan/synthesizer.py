@@ -118,7 +118,8 @@ class Ctgan(Model[Networks]):
 
     def _discriminator_step(self, discriminator: Discriminator, local: LocalRound) -> DiscriminatorStep:
         if self.schedule.private:
-            return PrivateStep(discriminator, local.private_gradient(discriminator))
+            clip = self.schedule.regime.l2_clip_norm
+            return PrivateStep(discriminator, local.private_gradient(discriminator), clip)
         if self.settings.discriminator.loss == "wasserstein":
             return WassersteinStep(discriminator)
         return PlainStep(discriminator, self.schedule.expected_batch(local.party))

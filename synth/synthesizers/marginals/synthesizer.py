@@ -19,6 +19,7 @@ from synth.counting.binning import bins_worth_counting
 from synth.counting.drawing import Drawing
 from synth.counting.estimates import Measurement, measured_columns, measured_tables
 from synth.counting.evidence import Evidence
+from synth.counting.ownership import countable, sides_of, table_variances
 from synth.counting.party_side import asked_bins, tables_of, with_noise
 from synth.counting.schedule import candidate_pairs, divided_noise, pairs_again
 from synth.counting.tree import Tree
@@ -160,7 +161,8 @@ class Marginals(Synthesizer):
     def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number, cliques, bins = self._checked(ask)
         event = None if self.noise is None else self.noise[number]
-        counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise)
+        sides = sides_of(self.plan, party, bins, self.names, cliques)
+        counts = with_noise(tables_of(data, bins, self.names, cliques), self.plan, event, noise, sides)
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
     def _checked(self, ask: Ask) -> tuple[int, list[Clique], Bins]:
@@ -173,16 +175,24 @@ class Marginals(Synthesizer):
         widest = 3 if number > 0 and ask.arrays["cliques"].shape[1:] == (3,) else 2
         cliques = contingency.unpack_cliques(checked(ask.arrays, "cliques", Form((tables, widest), np.int64)))
         known = [one in self.pairs or is_with_target(one, self.target, self.pairs) for one in cliques]
-        if len(set(cliques)) != len(cliques) or not all(known):
+        if len(set(cliques)) != len(cliques) or not all(known) or not all(map(self._countable, cliques)):
             raise ProtocolError("an ask counts other columns than the plan says; the aggregator runs another")
         return number, cliques, asked_bins(ask, self.cells, self.settings.bins)
+
+    def counted_bins(self, ask: Ask) -> Bins:
+        """What a party counts by, before it is asked for tables across parties."""
+        return self._checked(ask)[2]
+
+    def _countable(self, clique: Clique) -> bool:
+        return countable(self.plan, self.names, clique)
 
     # Post-processing of what was released
 
     def _evidence(self) -> Evidence:
         bins, tables = self._bins(), list[Measurement]()
         for (cliques, sums), variance in zip(self.measured, self.variances, strict=True):
-            tables += measured_tables(sums, cliques, self._sizes(), variance)
+            each = table_variances(self.plan, self.names, cliques, variance)
+            tables += measured_tables(sums, cliques, self._sizes(), each)
         histograms = measured_columns(self._statistics(), bins, self.names)
         return Evidence.of(histograms, tables, possible.zeros(self.plan.constraints, bins, self.names))
 
@@ -191,7 +201,7 @@ class Marginals(Synthesizer):
         others fill what the plan has paid for."""
         chosen = [clique for clique in self._selected() if clique in self.pairs]
         variance = summed_variance(self.plan, self.noise[len(self.measured)]) if self.noise else 0.0
-        tables = with_target(chosen, self.target, self._sizes(), variance, self.plan.rows)
+        tables = with_target(chosen, self.target, self._sizes(), variance, self.plan.rows, self._countable)
         rest = [clique for clique in self._evidence().pairs_by_surprise() if clique not in chosen]
         return list(dict.fromkeys(tables + rest + chosen))[: self.again]
 

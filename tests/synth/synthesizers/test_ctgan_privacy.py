@@ -255,7 +255,7 @@ def gradient_over(rows: Tensor, clip: float, noise_multiplier: float) -> Tensor:
     critic = critic_of(layout)
     conditions = rows[:, layout.width - layout.condition_width :]
     privacy = StepPrivacy(clip, noise_multiplier, sample_rate=0.5, expected_batch=50.0)
-    step = PrivateStep(critic, PrivateGradient(critic, privacy, seeded_source(7)))
+    step = PrivateStep(critic, PrivateGradient(critic, privacy, seeded_source(7)), privacy.l2_clip_norm)
     torch.manual_seed(6)
     fake = (torch.rand(20, layout.width), torch.rand(20, layout.condition_width))
     return (
@@ -294,6 +294,6 @@ def test_the_fake_half_is_the_mean_of_clipped_gradients() -> None:
         total = [t + s * min(1.0, 0.6 / norms[-1]) / 12 for t, s in zip(total, slopes, strict=True)]
     assert min(norms) < 0.6 < max(norms)
     privacy = StepPrivacy(0.6, 1.0, sample_rate=0.5, expected_batch=50.0)
-    step = PrivateStep(critic, PrivateGradient(critic, privacy, seeded_source(7)))
+    step = PrivateStep(critic, PrivateGradient(critic, privacy, seeded_source(7)), privacy.l2_clip_norm)
     for ours, wanted in zip(step.fake_half(fake, Stream(0)), total, strict=True):
         torch.testing.assert_close(ours, wanted, atol=1e-5, rtol=1e-4)

@@ -1,0 +1,38 @@
+"""A plan by columns in plain words: what a party's columns leave as, and which of the others would have to conspire."""
+
+from __future__ import annotations
+
+from synth.certificate.linkage import dealers_in_words
+from synth.plan import Plan
+from synth.printable import quoted
+
+
+def by_columns(plan: Plan, party: str) -> list[str]:
+    """Lines for the approval screen; none under a plan by rows."""
+    if plan.linkage is None:
+        return []
+    if party not in plan.holders:
+        held = (
+            "  You hold no columns: no rows of yours are read. You deal random numbers for the others, whose rows are"
+        )
+        return [f"{held} safe while you tell nobody the seeds that they send you.", f"  {dealers_in_words(plan)}"]
+    others = [name for name in plan.holders if name != party]
+    return [
+        f"  The same people are at {', '.join(others)}, who hold other columns. All parties must stay: a lost one "
+        "stops the run.",
+        f"  Your columns leave only as shares: rows under masks to {', '.join(others)}, who lack the seeds, and sums "
+        "with noise to everybody.",
+        f"  {dealers_in_words(plan)}",
+        f"  The key {quoted(plan.linkage.key)} is read to find whose row is whose; it never leaves.",
+    ]
+
+
+def leaving_to_align(plan: Plan, party: str) -> str:
+    if plan.linkage is None or party not in plan.holders:
+        return "nothing of yours: the others find out whose row is whose"
+    if plan.linkage.alignment == "presorted":
+        return "how many people there are, with noise, and digests of their order that only the other parties can check"
+    return (
+        "keyed hashes of your people among hashes of people that do not exist (the aggregator lacks the key; a party "
+        "that conspires with it has it), and digests of their order. The other parties learn who is at all of you"
+    )

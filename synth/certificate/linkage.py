@@ -1,0 +1,90 @@
+"""What a certificate says beside ε where parties hold different columns of the same people."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import cast
+
+from pydantic import Field
+
+from synth.linkage.pairs import CountsPairs, dealer_of
+from synth.linkage.settings import AGGREGATOR
+from synth.plan import Plan
+from synth.privacy.claims import RELATION as BY_ROWS
+from synth.privacy.substitution import Touched, substitution_epsilon
+from synth.programme import fitted_on
+from synth.schema import Strict
+from synth.statistics.histograms import StatisticsInquiry
+
+RELATION = "add or remove one person, with a row at every party"
+ALIGNMENTS = {
+    "pseudonyms": "Rows found each other by keyed hashes of '{key}' that the aggregator matched without the key; "
+    "whoever is not at every party was left out. The aggregator saw, with noise, how many people are at which parties; "
+    "each party learned which of its own people all the others hold too.",
+    "presorted": "All parties held the same people, by '{key}', and compared a keyed digest of their order. The "
+    "aggregator saw, with noise, how many there are.",
+}
+
+
+class LinkageRecord(Strict):
+    """The unit, and who could do what."""
+
+    unit: str = Field(description="Whose presence is hidden, in words.")
+    alignment: str = Field(description="How rows found each other, and what that showed, in words.")
+    dealers: str = Field(description="Who dealt for cross tables, and which coalition could read rows, in words.")
+    substitution_epsilon: float | None = Field(
+        description="ε towards a party of the plan, which knows who is in: for one person's cells elsewhere replaced."
+    )
+
+
+def linkage_record(plan: Plan) -> LinkageRecord | None:
+    """None under a plan by rows."""
+    if plan.linkage is None:
+        return None
+    return LinkageRecord(
+        unit="One person, with a row at every party; every party's ledger is charged the whole, not a part.",
+        alignment=ALIGNMENTS[plan.linkage.alignment].format(key=plan.linkage.key),
+        dealers=dealers_in_words(plan),
+        substitution_epsilon=None if plan.privacy == "none" else _substitution(plan),
+    )
+
+
+def relation_of(plan: Plan) -> str:
+    """The neighbouring tables that a run of this plan makes indistinguishable."""
+    return BY_ROWS if plan.partition == "rows" else RELATION
+
+
+def dealers_in_words(plan: Plan) -> str:
+    if plan.linkage is not None and plan.linkage.dealer == AGGREGATOR:
+        return (
+            "The aggregator dealt for cross tables, so it and any one party TOGETHER could read the other's rows; "
+            "either alone could not (colluders: 0)."
+        )
+    pairs = [(a, b) for a in plan.holders for b in plan.holders if a < b]
+    dealt = "; ".join(f"{dealer_of(plan, pair)} for {pair[0]} and {pair[1]}" for pair in pairs)
+    return (
+        f"Parties outside each pair dealt for cross tables ({dealt}). A dealer and one party of its pair together "
+        "could read the other's rows; the aggregator and any one party together could not. All of it holds for parties "
+        "that follow the protocol: one that sends other numbers than its rows' could make a person stand out."
+    )
+
+
+def _substitution(plan: Plan) -> float:
+    """The largest over the parties that hold columns."""
+    unknown = min(1.0, (len(plan.parties) - 1) / plan.noisy_parties)
+    return max(substitution_epsilon(_touched(plan, holder), plan.delta, unknown) for holder in plan.holders)
+
+
+def _touched(plan: Plan, knower: str) -> list[Touched]:
+    """Of every release, the tables with a column that the knower does not hold. Which pairs a later round counts is
+    decided by what was released, so all of those are taken to be such."""
+    counted_first, trained = fitted_on(plan)
+    statistics, training = cast(StatisticsInquiry, counted_first), cast(CountsPairs, trained)
+    held = set(plan.columns_of(knower))
+    if statistics.event is None or training.noise is None:
+        return []
+    grid, (first, *later) = statistics.grid, training.noise
+    own = sum(name in held for name in chain(grid.slices, grid.groups, grid.weeks))
+    within = sum({training.names[column] for column in pair} <= held for pair in training.pairs)
+    counted = (statistics.event, statistics.event.queries - own)
+    return [counted, (first, first.queries - within), *((each, each.queries) for each in later)]
