@@ -32,7 +32,7 @@ from fedsynth.simulation.occupied import occupied
 from fedsynth.simulation.simulate import Folders
 
 class Halting(Silent):
-    def stage(self, text):
+    def stage(self, text, *_):
         if "training" in text:
             print("halted", flush=True)
             time.sleep(600)
