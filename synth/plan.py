@@ -20,6 +20,7 @@ from synth.family import Declaration
 from synth.layout import Layout, layout_of
 from synth.linkage import settings as linkage
 from synth.linkage.settings import Linkage
+from synth.mistakes import sentences
 from synth.plan_sections import IN_WORDS, MOST_ASKS, MOST_PARTIES, PLAN_NAME, Output, SecureSum, StatisticsSettings
 from synth.plan_sections import Mode as Mode
 from synth.plan_sections import Party as Party
@@ -224,27 +225,11 @@ def parse_plan(content: Any) -> Plan:
     try:
         return Plan.model_validate(content)
     except ValidationError as error:
-        raise PlanError(_sentences("plan", error)) from None
+        raise PlanError(escaped(sentences("plan", error, IN_WORDS))) from None
 
 
 def parse_schema(content: Any) -> Schema:
     try:
         return Schema.model_validate(content)
     except ValidationError as error:
-        raise SchemaError(_sentences("schema", error)) from None
-
-
-def _sentences(document: str, error: ValidationError) -> str:
-    items = error.errors(include_url=False)
-    lines = []
-    for item in items:
-        if item["type"] == "literal_error" and len(items) > 1 and item["loc"][-1] == "literal['none']":
-            continue  # the other arm of `privacy: Privacy | "none"`; the Privacy arm says what is wrong
-        place = ".".join(str(part) for part in item["loc"] if part != "Privacy") or "whole document"
-        reason = item["msg"].removeprefix("Value error, ")
-        if item["type"] == "extra_forbidden":
-            reason = "unknown key; remove it or check its spelling (`fedsynth schema export` lists every key)"
-        if item["type"] == "string_pattern_mismatch":
-            reason = f"{item['input']!r} will not do: {IN_WORDS.get(item['ctx']['pattern'], reason)}"
-        lines.append(f"{document}, {place}: {reason}.")
-    return escaped(" ".join(lines))
+        raise SchemaError(escaped(sentences("schema", error, IN_WORDS))) from None

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from synth.printable import quoted, unprintable
-from synth.sequence import OWNER, STEP, SequenceSettings
+from synth.sequence import OWNER, STEP, SequenceSettings, problem_of_rows
 from synth.strict import Strict as Strict
 from synth.strict import digest_of as digest_of
 from synth.strict import is_absent
@@ -112,6 +112,9 @@ _NUMBER_RULE = (
 )
 
 
+Written = Literal["1,234.5", "1.234,5", "1 234,5", "1,5"]
+_WRITTEN = "How the files write numbers, if not with a point alone. The synthetic table has plain numbers."
+_AFFIX = "Text that stands before or behind every number in the files: a currency or a unit."
 LARGEST_WHOLE = 10**18  # cells are counted in 64 bits
 
 
@@ -121,6 +124,8 @@ class Integer(_Column):
     kind: Literal["integer"] = "integer"
     min: int = Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE, description="Smallest value that may occur (public).")
     max: int = Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE, description="Largest value that may occur (public).")
+    written: Written | None = Field(None, exclude_if=is_absent, description=_WRITTEN)
+    affix: str | None = Field(None, min_length=1, max_length=8, exclude_if=is_absent, description=_AFFIX)
     unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
         None, exclude_if=is_absent, description=_NUMBER_RULE
     )
@@ -139,6 +144,8 @@ class Continuous(_Column):
     min: float = Field(description="Smallest value that may occur (public).", allow_inf_nan=False)
     max: float = Field(description="Largest value that may occur (public).", allow_inf_nan=False)
     decimals: int = Field(2, ge=0, le=12, description="Digits after the point in the synthetic table.")
+    written: Written | None = Field(None, exclude_if=is_absent, description=_WRITTEN)
+    affix: str | None = Field(None, min_length=1, max_length=8, exclude_if=is_absent, description=_AFFIX)
     unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
         None, exclude_if=is_absent, description=_NUMBER_RULE
     )
@@ -232,27 +239,10 @@ class Schema(Strict):
             raise ValueError("every column is an identifier, so nothing could be synthesized; declare another kind")
         if self.target is not None and self.target not in self.released:
             raise ValueError(f"target '{self.target}' is not among the released columns: {', '.join(self.released)}")
-        _check_owner("subject", self.subject, self.columns)
-        if self.sequence is not None:
-            self._check_sequence(self.sequence)
+        kinds = {name: column.kind for name, column in self.columns.items()}
+        if wrong := problem_of_rows(self.subject, self.sequence, kinds):
+            raise ValueError(wrong)
         return self
-
-    def _check_sequence(self, said: SequenceSettings) -> None:
-        _check_owner("sequence.entity", said.entity, self.columns)
-        if None not in (self.subject, said.entity) and self.subject != said.entity:
-            raise ValueError(
-                "'subject' and 'sequence.entity' name two columns; protect whoever the sequences are about"
-            )
-        if said.unit == "entity" and self.owner is None:
-            raise ValueError("sequence.unit 'entity' needs 'sequence.entity' (or 'subject'): whose rows are they?")
-        if said.time is not None and not isinstance(self.columns.get(said.time), NumericColumn):
-            raise ValueError(f"sequence.time '{said.time}' must be an integer, continuous or datetime column")
-        if unknown := [name for name in (*said.static, *said.encode) if name not in self.released]:
-            raise ValueError(f"sequence names {', '.join(unknown)}, which are no released columns; check the spelling")
-        if wrong := [n for n, how in said.encode.items() if how != "level" and n not in self.amounts]:
-            raise ValueError(f"sequence.encode: {', '.join(wrong)} can only be 'level'; numbers have increments")
-        if said.unit == "entity" and not [name for name in self.released if name not in said.static]:
-            raise ValueError("every column is static, so nothing happens over time; leave 'sequence' out")
 
     @property
     def released(self) -> dict[str, Categorical | Boolean | Integer | Continuous | Datetime]:
@@ -292,8 +282,3 @@ class Schema(Strict):
 
     def digest(self) -> str:
         return digest_of(self.model_dump(mode="json"))
-
-
-def _check_owner(key: str, name: str | None, columns: dict[str, Column]) -> None:
-    if name is not None and not isinstance(columns.get(name), Identifier):
-        raise ValueError(f"{key} '{name}' must be a column of kind identifier: it is read and never leaves")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -65,3 +66,29 @@ class SequenceSettings(Strict):
                 "'stride') and nothing is 'static'; remove these"
             )
         return self
+
+
+def problem_of_rows(subject: str | None, said: SequenceSettings | None, kinds: Mapping[str, str]) -> str | None:
+    """What is wrong with whose rows they are and in which order, given the kinds of the schema's columns."""
+    owners = {"subject": subject, "sequence.entity": said.entity if said else None}
+    for key, name in owners.items():
+        if name is not None and kinds.get(name) != "identifier":
+            return f"{key} '{name}' must be a column of kind identifier: it is read and never leaves"
+    return None if said is None else _problem(subject, said, kinds)
+
+
+def _problem(subject: str | None, said: SequenceSettings, kinds: Mapping[str, str]) -> str | None:
+    if None not in (subject, said.entity) and subject != said.entity:
+        return "'subject' and 'sequence.entity' name two columns; name whoever the sequences are about"
+    if said.unit == "entity" and (subject or said.entity) is None:
+        return "sequence.unit 'entity' needs 'sequence.entity' (or 'subject'): whose rows are they?"
+    if said.time is not None and kinds.get(said.time) not in ("integer", "continuous", "datetime"):
+        return f"sequence.time '{said.time}' must be an integer, continuous or datetime column"
+    released = [name for name, kind in kinds.items() if kind != "identifier" and name != said.time]
+    if unknown := [name for name in (*said.static, *said.encode) if name not in released]:
+        return f"sequence names {', '.join(unknown)}, which are no released columns; check the spelling"
+    if wrong := [n for n, how in said.encode.items() if how != "level" and kinds[n] not in ("integer", "continuous")]:
+        return f"sequence.encode: {', '.join(wrong)} can only be 'level'; numbers have increments"
+    if said.unit == "entity" and set(released) <= set(said.static):
+        return "every column is static, so nothing happens over time; leave 'sequence' out"
+    return None
