@@ -41,6 +41,7 @@ LABEL = Path(__file__).with_name("label")  # the bundle without code
 PATIENCE_SECONDS = 120.0  # for a SuperLink that is starting
 UNREGISTERED = "unregistered"
 PRECONDITION_FAILED = 412
+SERVER_ERROR = 500
 LATEST_RUNS = 10
 REVOKED_KEY = (
     "its node key was registered before and revoked, and a revoked key never returns. It makes new ones (`fedsynth "
@@ -116,7 +117,12 @@ class Control:
 
     def outcome(self, flower_run: str) -> tuple[str, str]:
         """What Flower says of a run: its status ("running", "finished:failed", …) and details."""
-        listed = self.client.ListRuns(ListRunsRequest(run_id=int(flower_run))).run_dict
+        try:
+            listed = self.client.ListRuns(ListRunsRequest(run_id=int(flower_run))).run_dict
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code >= SERVER_ERROR:
+                raise
+            return "unknown", ""  # of another SuperLink: the volume was restored
         status = next(iter(listed.values())).status if listed else None
         if status is None:
             return "unknown", ""

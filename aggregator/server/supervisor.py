@@ -71,6 +71,8 @@ class Supervisor:
                 continue
             try:
                 self._take_up(run, standing)
+            except httpx.HTTPStatusError:
+                continue
             except httpx.HTTPError:
                 return
 
