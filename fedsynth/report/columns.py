@@ -9,13 +9,14 @@ from fedsynth.report.charts import Bar, bars, steps
 from fedsynth.report.markup import Content, Markup, table
 from fedsynth.report.parts import card, grid, legend, paragraph, section
 from fedsynth.report.subject import Subject
-from fedsynth.report.words import number, percent, position
+from fedsynth.report.words import Verdict, number, percent, position
 from synth.metrics.evaluation import ColumnView, Summary
 from synth.schema import Datetime, Integer, NumericColumn, Schema
 
 MOST_BARS = 12
 DAY_SECONDS = 86_400
 WORST = 3
+SPREAD_FAIR, SPREAD_POOR = 0.15, 0.3  # how far a spread may be off, as a share of the real one
 
 
 def columns(subject: Subject) -> Markup:
@@ -29,10 +30,10 @@ def columns(subject: Subject) -> Markup:
         "Column by column",
         paragraph(
             "Where the two shapes cover each other, the column is right. “Off by” is the share of cells that would "
-            f"have to change.{beside} Farthest off: {worst}."
+            f"have to change.{beside} Farthest off, and first below: {worst}."
         ),
         legend(),
-        grid(*(_column(view, subject.schema) for view in evaluation.columns)),
+        grid(*(_column(view, subject.schema) for view in ranked)),
     )
 
 
@@ -41,9 +42,20 @@ def _column(view: ColumnView, schema: Schema) -> Markup:
     drawn = _numbers(view, schema.numeric[view.name], says) if view.labels is None else (bars(_bars(view), says),)
     kind = f"{view.kind}; off by {percent(view.figures['tvd'] or 0.0)}"
     description = schema.columns[view.name].description
-    return card(
-        view.name, None, paragraph(kind + (f" — {description}" if description else ""), class_="quiet small"), *drawn
-    )
+    said = paragraph(kind + (f" — {description}" if description else ""), class_="quiet small")
+    return card(view.name, _wrong_spread(view), said, *drawn)
+
+
+def _wrong_spread(view: ColumnView) -> Verdict | None:
+    """Shares can be right and the spread wrong: a few values far out are enough."""
+    real, made = view.real_summary, view.synthetic_summary
+    if real is None or made is None or real.deviation <= 0:
+        return None
+    off = made.deviation / real.deviation - 1
+    if abs(off) < SPREAD_FAIR:
+        return None
+    words = f"spread {'+' if off > 0 else '−'}{round(100 * abs(off))} %"
+    return Verdict("poor" if abs(off) >= SPREAD_POOR else "fair", words)
 
 
 def _bars(view: ColumnView) -> list[Bar]:

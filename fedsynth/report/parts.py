@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fedsynth.report.markup import Content, Markup, element
 from fedsynth.report.words import Verdict
 
@@ -35,6 +37,17 @@ def card(title: str, verdict: Verdict | None, *content: Content) -> Markup:
 
 def grid(*cards: Markup, class_: str = "grid", style: str | None = None) -> Markup:
     return element("div", *cards, class_=class_, style=style)
+
+
+def not_measured(missing: Sequence[tuple[str, str]]) -> Markup | None:
+    """What has no figure, in a line for each reason: its name and what would measure it."""
+    if not missing:
+        return None
+    by_reason: dict[str, list[str]] = {}
+    for title, reason in missing:
+        by_reason.setdefault(reason, []).append(title)
+    told = "; ".join(f"{', '.join(titles)} ({reason})" for reason, titles in by_reason.items())
+    return paragraph(f"Not measured: {told}.", class_="quiet")
 
 
 def legend(real: str = "real", synthetic: str = "synthetic", other: str | None = None) -> Markup:
