@@ -6,7 +6,7 @@ from fedsynth.report.caution import caution, cautious
 from fedsynth.report.charts import gauge
 from fedsynth.report.leaks import leaks
 from fedsynth.report.markup import Markup
-from fedsynth.report.parts import card, grid, notice, paragraph, section
+from fedsynth.report.parts import HOLDOUT, card, grid, notice, paragraph, section, unmeasured
 from fedsynth.report.subject import Subject, utility_figures
 from fedsynth.report.words import NOT_MEASURED, Verdict, better, count, number, percent, verdict
 from synth.metrics.evaluation import Evaluation
@@ -33,8 +33,14 @@ def headlines(evaluation: Evaluation) -> Markup:
     """One gauge per headline figure, each with what real data scores."""
     scores = {metric: evaluation.score(metric.name) for metric in FIDELITY if metric.headline}
     figures = {metric: utility_figures(evaluation)[metric.name] for metric in UTILITY if metric.headline}
-    cards = [_gauged(evaluation, metric, s.value, s.ceiling, s.omitted) for metric, s in scores.items()]
-    cards += [_gauged(evaluation, metric, f.synthetic, f.real, f.omitted) for metric, f in figures.items()]
+    found: dict[Metric, tuple[float | None, float | None, str | None]] = {
+        metric: (s.value, s.ceiling, s.omitted) for metric, s in scores.items()
+    }
+    found |= {metric: (f.synthetic, f.real, f.omitted) for metric, f in figures.items()}
+    cards = [
+        _gauged(evaluation, metric, value, real) for metric, (value, real, _) in found.items() if value is not None
+    ]
+    missing = {metric.title: omitted for metric, (value, _, omitted) in found.items() if value is None}
     return section(
         "scores",
         "Headline scores, and what real data would score",
@@ -44,16 +50,12 @@ def headlines(evaluation: Evaluation) -> Markup:
             "drawn as a blue line: a synthetic table that reaches it is as good as new real rows."
         ),
         grid(*cards),
+        unmeasured(list(missing), missing.values(), HOLDOUT),
     )
 
 
-def _gauged(
-    evaluation: Evaluation, metric: Metric, value: float | None, ceiling: float | None, omitted: str | None
-) -> Markup:
+def _gauged(evaluation: Evaluation, metric: Metric, value: float, ceiling: float | None) -> Markup:
     found = cautious(verdict(metric, value, ceiling), evaluation)
-    if value is None:
-        reason = f"Not measured: {omitted}."
-        return card(metric.title, found, paragraph(reason), paragraph(metric.meaning, class_="quiet small"))
     low, high = metric.low or 0.0, 1.0 if metric.high is None else metric.high
     beside = f"real data: {number(ceiling)}" if ceiling is not None else "too few real rows for a ceiling"
     says = f"{metric.title}: {number(value)}; {beside}"

@@ -6,16 +6,18 @@ import math
 from collections.abc import Sequence
 
 from fedsynth.report.charts import Bar, bars, steps
-from fedsynth.report.markup import Content, Markup, table
+from fedsynth.report.markup import Content, Markup, element, table
 from fedsynth.report.parts import card, grid, legend, paragraph, section
 from fedsynth.report.subject import Subject
-from fedsynth.report.words import number, percent, position
+from fedsynth.report.words import Verdict, count, number, percent, position
 from synth.metrics.evaluation import ColumnView, Summary
 from synth.schema import Datetime, Integer, NumericColumn, Schema
 
 MOST_BARS = 12
 DAY_SECONDS = 86_400
 WORST = 3
+MOST_CARDS = 30  # of the columns farthest off; the others are folded away
+FAIR_SPREAD, POOR_SPREAD = 0.2, 0.5  # share by which a standard deviation is wrong
 
 
 def columns(subject: Subject) -> Markup:
@@ -29,11 +31,20 @@ def columns(subject: Subject) -> Markup:
         "Column by column",
         paragraph(
             "Where the two shapes cover each other, the column is right. “Off by” is the share of cells that would "
-            f"have to change.{beside} Farthest off: {worst}."
+            f"have to change.{beside} Farthest off first: {worst}."
         ),
         legend(),
-        grid(*(_column(view, subject.schema) for view in evaluation.columns)),
+        grid(*(_column(view, subject.schema) for view in ranked[:MOST_CARDS])),
+        _folded([_column(view, subject.schema) for view in ranked[MOST_CARDS:]]),
     )
+
+
+def _folded(cards: list[Markup]) -> Markup | None:
+    """The columns that are nearest, for whoever wants to see all of a wide table."""
+    if not cards:
+        return None
+    words = element("summary", f"{count(len(cards), 'more column')}, each nearer than those above")
+    return element("details", words, grid(*cards))
 
 
 def _column(view: ColumnView, schema: Schema) -> Markup:
@@ -42,8 +53,22 @@ def _column(view: ColumnView, schema: Schema) -> Markup:
     kind = f"{view.kind}; off by {percent(view.figures['tvd'] or 0.0)}"
     description = schema.columns[view.name].description
     return card(
-        view.name, None, paragraph(kind + (f" — {description}" if description else ""), class_="quiet small"), *drawn
+        view.name,
+        _spread(view),
+        paragraph(kind + (f" — {description}" if description else ""), class_="quiet small"),
+        *drawn,
     )
+
+
+def _spread(view: ColumnView) -> Verdict | None:
+    """A mark where a column's spread is far from the real one, which its shape alone can hide."""
+    if view.real_summary is None or view.synthetic_summary is None or view.real_summary.deviation <= 0:
+        return None
+    wrong = view.synthetic_summary.deviation / view.real_summary.deviation - 1
+    if abs(wrong) < FAIR_SPREAD:
+        return None
+    words = f"spread {percent(abs(wrong))} too {'wide' if wrong > 0 else 'narrow'}"
+    return Verdict("poor" if abs(wrong) >= POOR_SPREAD else "fair", words)
 
 
 def _bars(view: ColumnView) -> list[Bar]:

@@ -43,18 +43,25 @@ def page(subject: Subject) -> str:
         all_figures(evaluation),
         sources(subject),
     )
-    return "<!doctype html>\n" + element("html", _head(), element("body", body), lang="en") + "\n"
+    return "<!doctype html>\n" + element("html", _head(subject), element("body", body), lang="en") + "\n"
 
 
-def _head() -> Markup:
+def _head(subject: Subject) -> Markup:
     return element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=POLICY),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", "Report on a synthetic table"),
+        element("title", f"{_name(subject)}: report on a synthetic table"),
         element("style", Markup(STYLE)),
     )
+
+
+def _name(subject: Subject) -> str:
+    """What the table is called: by its plan, or by its file."""
+    if subject.certificate is not None and subject.certificate.plan_name:
+        return subject.certificate.plan_name
+    return next((file.name for file in subject.provenance.tables if file.role == "synthetic"), "A table")
 
 
 def _title(subject: Subject) -> Markup:
@@ -66,7 +73,8 @@ def _title(subject: Subject) -> Markup:
     names = ", ".join(file.name for file in subject.provenance.tables)
     return element(
         "header",
-        element("h1", "Report on a synthetic table"),
+        element("h1", _name(subject)),
+        paragraph(f"Report on a synthetic table, {subject.provenance.date}", class_="quiet"),
         *map(alarm, subject.alarms),
         paragraph(f"{rows}{holdout}; {count(len(evaluation.columns), 'column')}. {names}. ", class_="quiet"),
         element("nav", *(element("a", words, href=f"#{anchor}") for anchor, words in LINKS.items())),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from fedsynth.report.markup import Content, Markup, element
 from fedsynth.report.words import Verdict
 
+HOLDOUT = "--holdout"  # by which `fedsynth evaluate` takes them
 SIGNS = {"good": "✓", "fair": "~", "poor": "!", "unknown": "–"}  # colour alone would not do on paper
 
 
@@ -35,6 +38,16 @@ def card(title: str, verdict: Verdict | None, *content: Content) -> Markup:
 
 def grid(*cards: Markup, class_: str = "grid", style: str | None = None) -> Markup:
     return element("div", *cards, class_=class_, style=style)
+
+
+def unmeasured(titles: Sequence[str], reasons: Iterable[str | None], option: str) -> Markup | None:
+    """What has no figure, in one line, with why and the command that would measure it."""
+    if not titles:
+        return None
+    why = "; ".join(dict.fromkeys(filter(None, reasons)))
+    command = element("code", f"fedsynth evaluate REAL SYNTHETIC {option} FILE")
+    said = f"Not measured: {', '.join(titles)} ({why}). With rows that the synthesizer never saw, "
+    return element("p", said, command, " measures what can be.", class_="quiet small")
 
 
 def legend(real: str = "real", synthetic: str = "synthetic", other: str | None = None) -> Markup:

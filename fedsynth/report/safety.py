@@ -6,7 +6,7 @@ from fedsynth.report.caution import cautious
 from fedsynth.report.charts import Span, intervals
 from fedsynth.report.leaks import flagged_secrets
 from fedsynth.report.markup import Content, Markup
-from fedsynth.report.parts import card, grid, legend, paragraph, section
+from fedsynth.report.parts import HOLDOUT, card, grid, legend, paragraph, section, unmeasured
 from fedsynth.report.subject import attack_rate, is_counted
 from fedsynth.report.words import NOT_MEASURED, Verdict, interval, number
 from synth.metrics.attacks.risk import Interval
@@ -26,6 +26,8 @@ COUNTED = ("people in the data", "strangers", "blind guessing")
 
 
 def safety(evaluation: Evaluation) -> Markup:
+    measured = [risk for risk in evaluation.risks if risk.value is not None]
+    missing = [risk for risk in evaluation.risks if risk.value is None]
     return section(
         "safety",
         "Privacy: what attackers learned",
@@ -37,7 +39,8 @@ def safety(evaluation: Evaluation) -> Markup:
         ),
         None if evaluation.rows_holdout else _no_control(),
         legend(real="expected without a leak", synthetic="attack on people in the data", other="blind guessing"),
-        grid(*(_attack(risk, evaluation) for risk in evaluation.risks), *_secrets(evaluation)),
+        grid(*(_attack(risk, evaluation) for risk in measured), *_secrets(evaluation)),
+        unmeasured([METRICS[risk.metric].title for risk in missing], [risk.omitted for risk in missing], HOLDOUT),
     )
 
 

@@ -17,11 +17,11 @@ STYLE = f"""
 @media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}
 * {{ box-sizing: border-box; }}
 body {{ margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }}
-main {{ max-width: 1180px; margin: 0 auto; padding: 24px 16px 64px; }}
+main {{ max-width: min(1640px, 100%); margin: 0 auto; padding: 24px 16px 64px; }}
 h1 {{ font-size: 1.9rem; line-height: 1.2; margin: 0 0 4px; }}
 h2 {{ font-size: 1.35rem; margin: 44px 0 6px; }}
 h3 {{ font-size: 1.02rem; margin: 0; overflow-wrap: anywhere; }}
-p {{ margin: 6px 0 12px; max-width: 76ch; overflow-wrap: anywhere; }}
+p {{ margin: 6px 0 12px; max-width: 105ch; overflow-wrap: anywhere; }}
 ul {{ margin: 0; padding-left: 1.1em; }}
 .quiet {{ color: var(--quiet); fill: var(--quiet); }}
 .small {{ font-size: 0.86rem; }}
