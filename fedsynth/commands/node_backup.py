@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from fedsynth.commands.home import HomeOption
+from fedsynth.commands.home import Home
 from fedsynth.commands.options import Json, say
 
 
 def backup(
-    home: HomeOption,
+    home: Home,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write; keep it as safe as the ledger itself.")],
     keys: Annotated[bool, typer.Option("--with-keys", help="Also the identity key, where it is in the home.")] = False,
     as_json: Json = False,
@@ -33,7 +33,7 @@ def backup(
 
 def restore(
     archive: Annotated[Path, typer.Argument(help="What `fedsynth node backup` wrote.")],
-    home: HomeOption,
+    home: Home,
     as_json: Json = False,
 ) -> None:
     """Put a copy back into a home whose worker is stopped, if the ledger there is not newer.
