@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-PYTHON ?= python3.11
+PYTHON ?= $(firstword $(foreach each,python3.11 python3.12 python3.13,$(shell command -v $(each))))
 VENV := .venv
 BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
@@ -11,6 +11,7 @@ help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/installed: pyproject.toml constraints.txt
+	@[ -n "$(PYTHON)" ] || { echo "fedsynth needs Python 3.11, 3.12 or 3.13, and none is on the PATH. Install one (for example: apt-get install python3.11 python3.11-venv), or say where it is: make setup PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
@@ -56,7 +57,7 @@ check: setup  ## Style, types and layers
 	$(BIN)/lint-imports
 
 # Every benchmark is one module of benchmarks/, and its last words are the figures: `make bench-ctgan` and so on.
-bench-%: setup  ## One benchmark: adversary doors ctgan neural dpsgd secure-sum party forecast marginals tables large vertical bayes evaluate peers (hours)
+bench-%: setup  ## One benchmark: adversary doors first-hour ctgan neural dpsgd secure-sum party forecast marginals tables large vertical bayes evaluate peers (hours)
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-cluster: setup  ## What a federation in a cluster costs beside the computing (images as for test-kind)

@@ -45,6 +45,7 @@ def measure(federation: Federation) -> dict[str, float]:
         "connect_seconds": lambda: connect(federation),
         "node_mb": lambda: memory("fed-north", "fed-node"),
         "aggregator_mb": lambda: memory(AGGREGATOR, "aggregator"),
+        "status_seconds": status_seconds,
         "marginals_seconds": lambda: marginals(federation),
         "round_overhead_seconds": lambda: round_overhead(federation),
         "node_recovery_seconds": lambda: recovery("fed-north", "fed-node"),
@@ -64,6 +65,14 @@ def connect(federation: Federation) -> float:
     began = time.monotonic()
     federation.install(parts, "rows.csv.gz")
     return time.monotonic() - began
+
+
+def status_seconds() -> float:
+    """What a person waits for `fedsynth status`, its own start included; the mean of five."""
+    began = time.monotonic()
+    for _ in range(5):
+        fedsynth("status", "-n", AGGREGATOR)
+    return (time.monotonic() - began) / 5
 
 
 def marginals(federation: Federation) -> float:

@@ -32,13 +32,22 @@ from fedsynth.simulation import simulate as simulation
 from fedsynth.simulation.simulate import Folders
 from synth.errors import InputError
 from synth.plan import Plan, parse_plan, parse_schema
-from synth.schema import Schema
+from synth.schema import Schema as PublicSchema
 
 ONE_TABLE = "table"  # the party's name where there is only one
 
 
-def draft_schema(table: pd.DataFrame, target: str | None = None) -> Schema:
-    """A schema read off a table, to be reviewed before it is shared: a schema is public."""
+class Schema(PublicSchema):
+    """The public description of a table, which can also be drafted from one."""
+
+    @classmethod
+    def draft(cls, table: pd.DataFrame, target: str | None = None) -> Schema:
+        """A schema read off a table, to be reviewed before it is shared: a schema is public."""
+        return cls.model_validate(draft_schema(table, target).model_dump(mode="json"))
+
+
+def draft_schema(table: pd.DataFrame, target: str | None = None) -> PublicSchema:
+    """The same, as the kit's own."""
     return parse_schema(drafted(_as_text(table), target))
 
 
@@ -48,7 +57,7 @@ def synthesize(
     epsilon: float | None = None,
     delta: float | None = None,
     target: str | None = None,
-    schema: Schema | None = None,
+    schema: PublicSchema | None = None,
     plan: Plan | None = None,
     synthesizer: str | None = None,
     rows: int | None = None,
@@ -81,7 +90,7 @@ def synthesize(
 
 
 def _plan_for(
-    tables: Mapping[str, pd.DataFrame], schema: Schema | None, target: str | None, said: dict[str, Any]
+    tables: Mapping[str, pd.DataFrame], schema: PublicSchema | None, target: str | None, said: dict[str, Any]
 ) -> Plan:
     found = schema or draft_schema(pd.concat(tables.values(), ignore_index=True), target)
     counts = {name: len(table) for name, table in tables.items()}

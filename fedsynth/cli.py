@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 
 from fedsynth.commands import argument_help
+from fedsynth.extras import what_to_install
 from synth import VERSION
 from synth.errors import FedsynthError
 from synth.printable import escaped
@@ -29,12 +30,14 @@ MODULES = {  # command → where it is; a module of several commands under one n
     "preflight": "preflight",
     "install": "install",
     "run": "run",
-    "status": "run",
+    "status": "status",
     "logs": "run",
     "stop": "run",
     "resume": "run",
     "forget": "run",
     "fetch": "run",
+    "backup": "backup",
+    "restore": "backup",
     "uninstall": "install",
     "audit-log": "audit_log",
     "verify": "verify",
@@ -42,21 +45,46 @@ MODULES = {  # command → where it is; a module of several commands under one n
     "sandbox": "sandbox",
     "console": "console",
     "simulate": "simulate",
-    "sample": "simulate",
+    "sample": "sample",
     "evaluate": "evaluate",
+}
+# What `fedsynth --help` says of each, so that it need not load any: the first sentence of its own help, which a test
+# compares.
+SUMMARIES = {
+    "schema": "Draft, check and export schemas and plans.",
+    "plan": "Write plans.",
+    "node": "For the administrator of a party: check data, approve plans, run the worker, read the ledger.",
+    "provision": "Make what is missing and keep what is there: authority, server certificate, and a kit "
+    "for every party.",
+    "preflight": "Check networks and clusters before anybody depends on them.",
+    "install": "Install or upgrade one side from its kit, and wait until it is ready.",
+    "run": "Start a synthesis on the cluster's aggregator.",
+    "status": "Show which parties are connected and how far the runs are.",
+    "logs": "Print the aggregator's log. What a party logs stays with the party.",
+    "stop": "Stop a run. What parties spent is spent; it can be resumed.",
+    "resume": "Continue a run that failed, was stopped or lost its pod, from its checkpoint. Nothing is spent twice.",
+    "forget": "Remove a run from the aggregator: its checkpoint, report and release. Fetch what you need first.",
+    "fetch": "Bring a finished run's table, model and certificate here; of a withheld one the "
+    "certificate and the reasons.",
+    "uninstall": "Remove a release and what its runs and tests left. Its volume stays, and its Secrets "
+    "unless --secrets is said.",
+    "audit-log": "Print the aggregator's audit log: who ran, resumed, stopped, fetched, and whom it "
+    "admits. JSON lines.",
+    "verify": "Check a CERTIFICATE: signatures, table, plan, and ε composed anew from the events that "
+    "the parties signed.",
+    "audit": "Attack what PLAN would publish: run it many times, with and without planted rows, and "
+    "guess which were there.",
+    "sandbox": "A federation on this machine: aggregator and parties as real processes, without Kubernetes.",
+    "console": "A page in the browser: runs and releases at the aggregator; budget, ledger and approvals at a party.",
+    "simulate": "Run a whole federation on this machine: every party a process of its own, the code that clusters run.",
+    "sample": "Draw more rows from a finished MODEL, without asking any party and without further cost in privacy.",
+    "evaluate": "Compare a SYNTHETIC table with the REAL one, and write evaluation.json and report.html.",
 }
 
 
 def assembled(names: Iterable[str] = tuple(MODULES)) -> typer.Typer:
     """The command line with these commands. Each brings its own imports, so a small one starts fast."""
-    app = typer.Typer(
-        name="fedsynth",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode="rich",
-        pretty_exceptions_enable=False,
-        help="Synthetic tables made together by institutions that may not pool their rows, under differential privacy.",
-    )
+    app = _empty()
     for name in names:
         module = import_module(f"fedsynth.commands.{MODULES[name]}")
         if hasattr(module, "app"):
@@ -65,6 +93,31 @@ def assembled(names: Iterable[str] = tuple(MODULES)) -> typer.Typer:
             app.command(name)(getattr(module, name.replace("-", "_")))
     app.command("version")(version)
     return app
+
+
+def contents() -> typer.Typer:
+    """The command line without its commands, only what they are for: to list them, or to say that there is none."""
+    app = _empty()
+    for name in MODULES:
+        app.command(name, help=SUMMARIES.get(name, ""))(_only_listed)
+    app.command("version")(version)
+    return app
+
+
+def _only_listed() -> None:
+    """A command that was asked for is loaded, see `main`."""
+
+
+def _empty() -> typer.Typer:
+    return typer.Typer(
+        name="fedsynth",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        suggest_commands=False,  # click does
+        help="Synthetic tables made together by institutions that may not pool their rows, under differential privacy.",
+    )
 
 
 def __getattr__(name: str) -> typer.Typer:
@@ -83,13 +136,23 @@ def main() -> None:
     """The console entry point: turns our errors into one paragraph and an exit code."""
     asked = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
-        assembled([asked] if asked in MODULES else MODULES)()
+        (assembled([asked]) if asked in MODULES else contents())()
     except FedsynthError as error:
-        Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {_plain(str(error))}")
+        Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {_plain(_ended(str(error)))}")
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        if (words := what_to_install(error)) is None:
+            raise
+        Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {_plain(words)}")
+        sys.exit(2)
     except KeyboardInterrupt:
         Console(stderr=True).print("interrupted")
         sys.exit(130)
+
+
+def _ended(text: str) -> str:
+    """A sentence within a sentence would end twice."""
+    return text[:-1] if text.endswith("..") else text
 
 
 def _plain(text: str) -> str:

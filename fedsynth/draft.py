@@ -9,7 +9,9 @@ An identifier is never synthesized and never compared, so a column is drafted as
 - numbers with fractions and dates are measurements, however distinct;
 - whole numbers that never repeat are keys if chance would have repeated some, being so many in so narrow a range
   (row numbers), or if all have the same eight or more digits (record numbers); an income is neither;
-- text of more than 64 different values is a key or free text.
+- text of more than 64 different values is a key or free text, unless ten rows share each of up to 500.
+
+Numbers and times are recognised as people write them (see `draft_formats`), a few unreadable cells notwithstanding.
 
 Whole numbers are labels where they are few and many rows share them (classes, codes of sex or ward), the target's above
 all. 'NA' is an empty cell among numbers and a label among codes of its kind (continents, countries); elsewhere it is
@@ -20,17 +22,19 @@ Bounds are those of the numbers that a schema can hold; infinite and longer ones
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from fedsynth.draft_formats import Numbers, Times, as_numbers, as_times, widened
 from synth.encoding.scales import EXACT
 from synth.errors import InputError
 
-MOST_CATEGORIES = 64
+MOST_CATEGORIES, MOST_LABELS = 64, 500  # labels of any column; of one whose labels many rows share
+ROWS_PER_LABEL = 10  # on average, for so many labels to be no free text
 FEW_VALUES = 2  # so few numbers or dates are labels
 FEW_CODES, FEW_CLASSES = 8, 20  # whole numbers that are labels if rows share them: of any column, of the target
 ROWS_PER_CODE = 20  # on average, for whole numbers to be labels
@@ -63,9 +67,22 @@ def left_out(content: dict[str, Any]) -> list[str]:
     return [name for name, column in content["columns"].items() if column["kind"] == "identifier"]
 
 
+def lines_to_keep(content: dict[str, Any], table: pd.DataFrame) -> list[str]:
+    """For each of them why it is left out, and a line that would keep it."""
+    told = []
+    for name in left_out(content):
+        why, _, line = content["columns"][name]["description"].partition(" To keep it: ")
+        if not line:
+            labels = table[name].astype("string").str.strip().value_counts().index[:2].tolist()
+            line = json.dumps({"kind": "categorical", "categories": [*map(str, labels), "…"], "other": "other"},
+                              ensure_ascii=False)  # fmt: skip
+        told.append(f"{name!r}: {why.removesuffix(': an identifier? It will never leave.')}. To keep it: {line}")
+    return told
+
+
 def _draft_column(name: str, text: pd.Series, spellings: list[str], is_target: bool) -> dict[str, Any]:
     empty = text.isna() | text.isin(spellings)
-    column = _draft_kind(name, text[~empty], FEW_CLASSES if is_target else FEW_CODES)
+    column = _draft_kind(text[~empty], FEW_CLASSES if is_target else FEW_CODES, name)
     if column["kind"] == "categorical" and (text[empty] == "NA").any():
         column["description"] = (
             "'NA' is taken for an empty cell. Is it a label? Then list it here, and not in missing_values."
@@ -79,36 +96,57 @@ def _na_is_a_code(text: pd.Series) -> bool:
     return bool((text == "NA").any() and len(labels) and labels.str.fullmatch("[A-Z]{2}").all())
 
 
-def _draft_kind(name: str, values: pd.Series, few: int) -> dict[str, Any]:
+def _draft_kind(values: pd.Series, few: int, name: str) -> dict[str, Any]:
     distinct = sorted(values.unique().tolist())
     if len(distinct) > FEW_VALUES and not _are_codes(values, len(distinct), few):
-        numbers = pd.Series(pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
-        if numbers.notna().all():
-            return _draft_number(name, values, numbers)
-        if pd.to_datetime(values, errors="coerce", format="%Y-%m-%d").notna().all():
-            return {"kind": "datetime", "min": min(distinct), "max": max(distinct)}
-    if len(distinct) > MOST_CATEGORIES:
+        if (times := as_times(values)) is not None:
+            return _draft_time(times)
+        if (numbers := as_numbers(values)) is not None:
+            return _draft_number(name, numbers)
+    if len(distinct) > MOST_LABELS or (
+        len(distinct) > MOST_CATEGORIES and len(values) < ROWS_PER_LABEL * len(distinct)
+    ):
         once = len(distinct) == len(values)
         return _identifier("Every text occurs once" if once else f"{len(distinct)} different texts, perhaps free text")
     return {"kind": "categorical", "categories": distinct or ["none"]}
 
 
-def _draft_number(name: str, values: pd.Series, numbers: pd.Series) -> dict[str, Any]:
-    held = numbers[numbers.abs() <= LARGEST]
+def _draft_time(times: Times) -> dict[str, Any]:
+    low, high = widened(times.values)
+    finest = str if times.options.get("precision", "day") != "day" else (lambda moment: str(moment.date()))
+    remarks = [*([times.remark] if times.remark else []), *_bad_cells(times.bad, "times")]
+    return {"kind": "datetime", "min": finest(low), "max": finest(high)} | times.options | _remarked(remarks, times.bad)
+
+
+def _draft_number(name: str, found: Numbers) -> dict[str, Any]:
+    numbers = found.values.dropna()
+    held, remarks = numbers[numbers.abs() <= LARGEST], _remarked(_bad_cells(found.bad, "numbers"), found.bad)
     if held.empty:
         return _identifier("Numbers of more than 15 digits")
     low, high = _rounder(held.min(), math.floor), _rounder(held.max(), math.ceil)
     if (held == held.round()).all():
         if _are_keys(held):
-            return _identifier("Whole numbers that never repeat, one after another or as long as a record number")
-        return {"kind": "integer", "min": int(low), "max": int(high)}
+            return _identifier(
+                "Whole numbers that never repeat, one after another or as long as a record number",
+                {"kind": "integer", "min": int(low), "max": int(high)},
+            )
+        return {"kind": "integer", "min": int(low), "max": int(high)} | found.options | remarks
     if low == high:
         raise InputError(
             f"column '{name}': its numbers are the same to {MOST_DECIMALS} decimals, the most a schema keeps; write "
             "them in a smaller unit"
         )
     room = math.floor(math.log10(EXACT / max(abs(low), abs(high))))
-    return {"kind": "continuous", "min": low, "max": high, "decimals": min(_decimals(values), MOST_DECIMALS, room)}
+    decimals = min(_decimals(found.texts), MOST_DECIMALS, room)
+    return {"kind": "continuous", "min": low, "max": high, "decimals": decimals} | found.options | remarks
+
+
+def _bad_cells(bad: int, noun: str) -> list[str]:
+    return [f"A few cells are no {noun}; they become empty."] if bad else []
+
+
+def _remarked(remarks: list[str], bad: int) -> dict[str, Any]:
+    return ({"description": " ".join(remarks)} if remarks else {}) | ({"missing": True} if bad else {})
 
 
 def _are_codes(values: pd.Series, distinct: int, few: int) -> bool:
@@ -133,8 +171,9 @@ def _decimals(values: pd.Series) -> int:
     return max(0, int(behind.max()))
 
 
-def _identifier(why: str) -> dict[str, Any]:
-    return {"kind": "identifier", "description": f"{why}: an identifier? It will never leave."}
+def _identifier(why: str, instead: dict[str, Any] | None = None) -> dict[str, Any]:
+    keep = "" if instead is None else f" To keep it: {json.dumps(instead)}"
+    return {"kind": "identifier", "description": f"{why}: an identifier? It will never leave.{keep}"}
 
 
 def _rounder(value: float, towards: Callable[[float], int]) -> float:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import secrets
 
 import pandas as pd
 
+from fedsynth.conditions import Where, parse_conditions
 from fedsynth.model_file import Model
-from synth.errors import InputError
-from synth.plan import Plan
 
 
-def draw_rows(model: Model, rows: int, where: Mapping[str, str], seed: int) -> pd.DataFrame:
-    """`where` fixes labels of categorical and boolean columns."""
-    _check_conditions(model.plan, where)
-    return model.draw(rows, seed, dict(where) or None)
-
-
-def _check_conditions(plan: Plan, conditions: Mapping[str, str]) -> None:
-    for column, label in conditions.items():
-        if column not in plan.table.discrete:
-            names = ", ".join(plan.table.discrete)
-            raise InputError(f"--where: '{column}' is no categorical or boolean column; there are: {names}")
-        labels = plan.table.discrete[column].labels
-        if label not in labels:
-            raise InputError(f"--where: '{label}' is no label of '{column}'; its labels are: {', '.join(labels)}")
+def draw_rows(model: Model, rows: int, where: Where = (), seed: int | None = None) -> pd.DataFrame:
+    """Rows that fulfil all conditions (`fedsynth.conditions`); other ones each time unless a seed is given."""
+    conditions = parse_conditions(where, model.plan.table)
+    return model.draw(rows, secrets.randbits(32) if seed is None else seed, conditions)

@@ -8,15 +8,19 @@ from typing import Any
 
 import pandas as pd
 
+from fedsynth.conditions import Conditions
 from synth.encoding.formulas import formulas_in
-from synth.encoding.records import Codec
+from synth.encoding.records import Codec, Records
 from synth.errors import InputError
-from synth.interface import Arrays
+from synth.interface import Arrays, Synthesizer
 from synth.messages import archive
 from synth.plan import Plan, parse_plan
 from synth.synthesizers.registry import build
 
 LARGEST_BYTES = 4 << 30
+ATTEMPTS = 20  # draws until enough rows fulfil the conditions
+FEWEST_AGAIN, MOST_AT_ONCE = 5_000, 500_000  # rows of one draw
+SEED_STRIDE = 0x9E3779B1  # from one draw's seed to the next
 # What families and the libraries under them raise on arrays that do not fit their plan.
 _MISFITS = (
     KeyError, IndexError, ValueError, TypeError, AttributeError, RuntimeError, ArithmeticError, AssertionError,
@@ -32,12 +36,12 @@ class Model:
     plan: Plan
     arrays: Arrays
 
-    def draw(self, rows: int, seed: int, conditions: dict[str, str] | None) -> pd.DataFrame:
+    def draw(self, rows: int, seed: int, conditions: Conditions) -> pd.DataFrame:
         """The synthesizer is built, restored and asked here, so that nothing of a hostile file outlives the call."""
         try:
             synthesizer = build(self.plan)
             synthesizer.restore(self.arrays)
-            return Codec(self.plan.table).decode(synthesizer.sample(rows, seed, conditions))
+            return Codec(self.plan.table).decode(_fulfilling(synthesizer, rows, seed, conditions))
         except _MISFITS as error:
             raise InputError(
                 f"{self.origin} holds arrays that do not fit its own plan ({type(error).__name__}): it is damaged, or "
@@ -50,6 +54,28 @@ class Model:
                 f"labels of {', '.join(map(repr, columns))} in {self.origin} are formulas to a spreadsheet, which "
                 "would carry them out; draw into a .parquet file."
             )
+
+
+def _fulfilling(synthesizer: Synthesizer, rows: int, seed: int, conditions: Conditions) -> Records:
+    """Labels are asked of the model outright, everything else of the rows it draws, until there are enough."""
+    fixed = conditions.fixed or None
+    drawn = synthesizer.sample(rows, seed, fixed)
+    kept = [drawn.take(conditions.hold(drawn))]
+    found, tried = len(kept[0]), rows
+    for attempt in range(1, ATTEMPTS):
+        if found >= rows:
+            break
+        share = max(found, 1) / tried
+        wanted = min(max(int(1.2 * (rows - found) / share), FEWEST_AGAIN), MOST_AT_ONCE)
+        drawn = synthesizer.sample(wanted, (seed + attempt * SEED_STRIDE) % 2**32, fixed)
+        kept.append(drawn.take(conditions.hold(drawn)))
+        found, tried = found + len(kept[-1]), tried + wanted
+    if found < rows:
+        raise InputError(
+            f"only {found:,} of {tried:,} rows drawn fulfil the conditions, and {rows:,} were asked for: they are too "
+            "rare in this model. Ask for fewer rows, or for less."
+        )
+    return Records.concat(kept).take(slice(0, rows))
 
 
 def read_model(path: Path) -> Model:

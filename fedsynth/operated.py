@@ -14,10 +14,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aggregator.states import ENDED, Standing
-from synth.plan import Plan
+
+if TYPE_CHECKING:
+    from synth.plan import Plan  # loads pandas; `fedsynth status` does not
 
 SUBMIT_SECONDS = 180.0  # for a run that was submitted to begin
 POLL_SECONDS = 2.0
@@ -28,8 +30,8 @@ class Operated(ABC):
     """One aggregator."""
 
     @abstractmethod
-    def ask(self, *words: str) -> str:
-        """What `python -m aggregator.server.control WORDS` says there."""
+    def ask(self, *words: str, typed: str | None = None) -> str:
+        """What `python -m aggregator.server.control WORDS` says there; `typed` is what it reads."""
 
     @abstractmethod
     def submit(self, plan: Plan) -> dict[str, Any]:

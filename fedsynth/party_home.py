@@ -20,7 +20,7 @@ from synth.messages.archive import write_durably
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")  # as in plans
 # A cautious start; the institution raises them when it has thought about it.
-CAUTIOUS = {"maximum_epsilon_per_run": 1.0, "maximum_epsilon_in_total": 3.0, "maximum_delta": 1e-6}
+CAUTIOUS = {"maximum_epsilon_per_run": 1.0, "maximum_epsilon_in_total": 3.0, "maximum_delta": 1e-5}
 
 ABOUT_SETTINGS = "This party's own settings. Nobody else reads them. Rows may also come from a database: see the guide."
 ABOUT_POLICY = "What this party allows, whatever a consortium plans. Every plan is held against all of it."

@@ -25,16 +25,23 @@ def new_plan(
     content: dict[str, Any] = {
         "name": name,
         "schema": schema,
-        "parties": [{"name": party, "rows": count} for party, count in rows.items()],
+        "parties": [],
         "synthesizer": {"name": synthesizer},
         "privacy": {"epsilon": epsilon, "delta": delta or small_delta(sum(rows.values()))},
     }
-    if len(rows) == 1:
-        content["privacy"]["noise"] = "local"
-        content["secure_sum"] = dict(ALONE)
     if drawn is not None:
         content["output"] = {"rows": drawn}
-    return content
+    return with_parties(content, rows)
+
+
+def with_parties(content: dict[str, Any], rows: Mapping[str, int]) -> dict[str, Any]:
+    """The plan's content for these parties instead of its own. One alone has nobody to share noise or sums with."""
+    changed = content | {"parties": [{"name": party, "rows": count} for party, count in rows.items()]}
+    if len(rows) > 1:
+        return changed
+    if isinstance(privacy := content.get("privacy"), dict):
+        changed["privacy"] = privacy | {"noise": "local"}
+    return changed | {"secure_sum": dict(ALONE)}
 
 
 def small_delta(rows: int) -> float:

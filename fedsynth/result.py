@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import secrets
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from fedsynth.conditions import Where
 from synth.certificate.certificate import Certificate
 from synth.errors import InputError
 from synth.plan import Plan
@@ -50,13 +49,15 @@ class Result:
             raise InputError("this run was made without a report; make one with `fedsynth evaluate`")
         return Report(json.loads((self.folder / "report.json").read_text()), page.read_text())
 
-    def sample(self, rows: int, *, where: Mapping[str, str] | None = None, seed: int | None = None) -> pd.DataFrame:
-        """More rows, at no further cost in privacy; other ones each time unless a seed is given."""
+    def sample(self, rows: int, *, where: Where = (), seed: int | None = None) -> pd.DataFrame:
+        """More rows, at no further cost in privacy; other ones each time unless a seed is given.
+
+        `where` is a mapping (`{"sex": "f", "age": (18, 65), "ward": ["a", "b"]}`), a condition (`"cost > 1000"`), or a
+        list of conditions, which rows fulfil all."""
         from fedsynth.drawing import draw_rows
         from fedsynth.model_file import read_model
 
-        chosen = secrets.randbits(32) if seed is None else seed
-        return draw_rows(read_model(self.folder / "model.npz"), rows, where or {}, chosen)
+        return draw_rows(read_model(self.folder / "model.npz"), rows, where, seed)
 
     def save(self, folder: str | Path) -> Path:
         """Copy table, model, certificate and report; `Result.load` reads them again."""

@@ -2,7 +2,7 @@
 
     python images/lock.py UV TORCH_CPU
 
-Versions are those of pyproject.toml and constraints.txt. Files are PyPI's, but for the CPU build of torch, which
+Versions are those of constraints.txt. Files are PyPI's, but for the CPU build of torch, which
 PyTorch publishes itself: TORCH_CPU is a page or folder with its wheels.
 """
 
@@ -22,6 +22,7 @@ RESOLVE = [
     *("--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:"),
     *("--index-url", "https://pypi.org/simple", "-c", str(ROOT / "constraints.txt")),
 ]
+PARTS = ("node", "neural", "cluster", "sources")  # extras that the images hold; `aggregator` is `node`
 MADE = "Made by `make lock`; never edited."
 CPU = f"""# Everything in fedsynth/base with the CPU build of torch, by hash. {MADE}
 # torch's wheel is PyTorch's own (its CPU index); all others are PyPI's.
@@ -35,8 +36,10 @@ def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     drivers = [each for each in extras["dev"] if each.startswith("psycopg")]
-    wanted = [*project["dependencies"], *extras["sources"], *drivers]
-    torch = next(each for each in wanted if each.startswith("torch=="))
+    parts = [each for name in PARTS for each in extras[name]]
+    wanted = [*project["dependencies"], *parts, *drivers]
+    pins = (ROOT / "constraints.txt").read_text().split()
+    torch = next(each for each in pins if each.startswith("torch=="))
     write(uv, "cpu", CPU, [*wanted, f"{torch}+cpu"], "--find-links", torch_cpu)
     write(uv, "cuda", CUDA, wanted)
     write(uv, "build", BUILD, [SETUPTOOLS])

@@ -3,6 +3,7 @@
     impossible   combinations of labels (or of labels and ranges) that cannot occur: {sex: [Male], pregnant: [yes]}
     order        columns that never fall along a row: admitted ≤ discharged
     relation     a column that another one determines: education-num from education
+    total        what columns come to, added and subtracted: discharged − admitted (see `totals`)
 
 Synthesizers may build these into their model; `enforce` and `violations` make sure of them in the output of any.
 """
@@ -17,9 +18,11 @@ import numpy.typing as npt
 from pydantic import Field, field_validator, model_validator
 
 from synth.encoding.records import Records, Values
-from synth.encoding.scales import Floats, floor_time, scale_of
+from synth.encoding.scales import Floats, scale_of
 from synth.schema import Boolean, Categorical, Datetime, Integer, Schema, Strict
+from synth.totals import Total, breaks_total, instants, total_problem, with_total
 
+__all__ = ["Between", "Constraint", "Impossible", "Order", "Relation", "Total", "instants"]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -82,7 +85,7 @@ class Relation(Strict):
         return {str(label): image for label, image in value.items()} if isinstance(value, dict) else value
 
 
-Constraint = Annotated[Impossible | Order | Relation, Field(discriminator="kind")]
+Constraint = Annotated[Impossible | Order | Relation | Total, Field(discriminator="kind")]
 
 
 def determined(constraints: Sequence[Constraint]) -> dict[str, Relation]:
@@ -90,14 +93,24 @@ def determined(constraints: Sequence[Constraint]) -> dict[str, Relation]:
     return {one.column: one for one in constraints if isinstance(one, Relation)}
 
 
+def computed(constraints: Sequence[Constraint]) -> set[str]:
+    """The columns that no model needs: others determine them, or add up to them."""
+    totals = {one.column for one in constraints if isinstance(one, Total) and one.column is not None}
+    return totals | set(determined(constraints))
+
+
 def enforce(records: Records, constraints: Sequence[Constraint], schema: Schema) -> Records:
-    """The records with orders restored (values sorted within the row) and determined columns computed."""
+    """The records with orders restored (values sorted within the row), totals made true and determined columns
+    computed."""
     columns = dict(records.columns)
     for one in constraints:
         if isinstance(one, Order):
             columns |= _sorted_along(one, columns, schema)
     for name, relation in determined(constraints).items():
         columns[name] = _image(relation, schema)[columns[relation.of].astype(np.int64)]
+    for one in constraints:
+        if isinstance(one, Total):
+            columns |= with_total(one, columns, schema)
     return Records({name: columns[name] for name in schema.released})
 
 
@@ -111,9 +124,9 @@ def violations(records: Records, constraints: Sequence[Constraint], schema: Sche
             )
         elif isinstance(one, Order):
             moments = [_moments(name, records.columns[name], schema) for name in one.columns]
-            for later in range(1, len(moments)):
-                for earlier in range(later):
-                    broken |= moments[earlier] > moments[later]  # False where either is missing
+            broken |= _out_of_order(one, moments, schema)
+        elif isinstance(one, Total):
+            broken |= breaks_total(one, records.columns, schema)
         else:
             expected = _image(one, schema)[records.columns[one.of].astype(np.int64)]
             broken |= ~np.isclose(expected, records.columns[one.column], rtol=0, atol=1e-9, equal_nan=True)
@@ -130,29 +143,22 @@ def matches(part: list[str] | Between, name: str, values: Values, schema: Schema
 
 def problem(constraints: Sequence[Constraint], schema: Schema) -> str | None:
     """What is wrong with the constraints as statements about this schema; None if nothing is."""
-    owners = determined(constraints)
-    if len(owners) != sum(isinstance(one, Relation) for one in constraints):
-        return "constraints: a column is determined by two relations; keep one of them"
+    owned = computed(constraints)
+    if len(owned) != sum(isinstance(one, Relation | Total) and one.column is not None for one in constraints):
+        return "constraints: a column is determined by two relations or totals; keep one of them"
     for one in constraints:
-        found = (
-            _combination_problem(one, schema)
-            if isinstance(one, Impossible)
-            else _order_problem(one, schema, set(owners))
-            if isinstance(one, Order)
-            else _relation_problem(one, schema, set(owners))
-        )
+        match one:
+            case Impossible():
+                found = _combination_problem(one, schema)
+            case Order():
+                found = _order_problem(one, schema, owned)
+            case Total():
+                found = total_problem(one, schema, owned)
+            case Relation():
+                found = _relation_problem(one, schema, owned)
         if found:
             return f"constraints, {one.kind}: {found}"
     return None
-
-
-def instants(name: str, schema: Schema, values: Floats) -> Floats:
-    """Values of a numeric column on a scale that columns of one kind share: times since 1 January of year 1."""
-    column = schema.numeric[name]
-    if not isinstance(column, Datetime):
-        return values
-    start = floor_time(column.min, column)
-    return values + (start - start.min).total_seconds()
 
 
 def _moments(name: str, values: Values, schema: Schema) -> Floats:
@@ -160,17 +166,48 @@ def _moments(name: str, values: Values, schema: Schema) -> Floats:
 
 
 def _sorted_along(one: Order, columns: dict[str, Values], schema: Schema) -> dict[str, Values]:
-    """Each row's filled cells of the ordered columns, in rising order; a value stays within its new column's bounds."""
+    """Each row's filled cells of the ordered columns, in rising order; a value stays within its new column's bounds.
+
+    Times of several precisions change places by the coarsest: a time of day stays in its column, as a day's own is
+    midnight, which would heap there."""
     moments = np.stack([_moments(name, columns[name], schema) for name in one.columns])
-    filled = ~np.isnan(moments)
-    rising = np.sort(moments, axis=0)  # missing cells go last
-    place = np.maximum(np.cumsum(filled, axis=0) - 1, 0)
-    ordered = np.where(filled, np.take_along_axis(rising, place, axis=0), np.nan)
+    unit = coarsest(one.columns, schema)
+    whole = moments if unit is None else np.floor(moments / unit) * unit
+    ordered = _rising(whole) + (moments - whole)
+    if unit is not None:
+        again = _out_of_order(one, ordered, schema)  # within one day, say
+        ordered[:, again] = _rising(whole[:, again]) + _rising(moments[:, again] - whole[:, again])
     found: dict[str, Values] = {}
     for name, values in zip(one.columns, ordered, strict=True):
-        offset = instants(name, schema, np.zeros(1))[0]
-        found[name] = scale_of(schema.numeric[name], name).snap(values - offset)
+        own, scale = values - instants(name, schema, np.zeros(1))[0], scale_of(schema.numeric[name], name)
+        found[name] = scale.snap(own if unit is None else np.floor(own / scale.unit) * scale.unit)
     return found
+
+
+def _rising(values: Floats) -> Floats:
+    """Every column's filled cells in rising order; a missing cell stays where it is."""
+    filled = ~np.isnan(values)
+    place = np.maximum(np.cumsum(filled, axis=0) - 1, 0)
+    return np.where(filled, np.take_along_axis(np.sort(values, axis=0), place, axis=0), np.nan)
+
+
+def _out_of_order(one: Order, moments: Sequence[Floats] | Floats, schema: Schema) -> Mask:
+    """Which rows fall along the columns; two times are compared at the coarser of their precisions."""
+    broken = np.zeros(len(moments[0]), dtype=bool)
+    for later in range(1, len(moments)):
+        for earlier in range(later):
+            unit = coarsest([one.columns[earlier], one.columns[later]], schema)
+            first, second = moments[earlier], moments[later]
+            if unit is not None:
+                first, second = np.floor(first / unit), np.floor(second / unit)
+            broken |= first > second  # False where either is missing
+    return broken
+
+
+def coarsest(names: Sequence[str], schema: Schema) -> float | None:
+    """Seconds of the coarsest precision, where times have several; None where there is nothing to mind."""
+    units = {scale_of(schema.numeric[name]).unit for name in names if isinstance(schema.numeric[name], Datetime)}
+    return max(units) if len(units) > 1 else None
 
 
 def _image(relation: Relation, schema: Schema) -> Values:
@@ -201,7 +238,7 @@ def _order_problem(one: Order, schema: Schema, owned: set[str]) -> str | None:
         if name not in schema.numeric:
             return f"'{name}' is no numeric or datetime column of the schema"
         if name in owned:
-            return f"'{name}' is determined by a relation; state the order of the other columns only"
+            return f"'{name}' is determined by a relation or a total; state the order of the other columns only"
     if len({isinstance(schema.numeric[name], Datetime) for name in one.columns}) > 1:
         return "times and numbers cannot be compared; give columns of one kind"
     lows = [instants(name, schema, np.array([scale_of(schema.numeric[name]).lowest]))[0] for name in one.columns]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from math import log2, sqrt
 
-from dp_accounting.gaussian_mechanism import get_sigma_gaussian
-
 from synth.encoding.cells import FEWEST_BINS, Cells
 from synth.encoding.fine_cells import FineCells
 from synth.plan import Plan
+from synth.privacy.calibration import gaussian_sigma
 
 GROUP_SIGMAS = 2.0  # rows that a group should hold, in standard deviations of the noise of one count
 
@@ -33,7 +32,7 @@ def _groups(plan: Plan) -> int:
     if plan.privacy == "none":
         return plan.statistics.bins
     share = plan.privacy.statistics_share * plan.noisy_parties / len(plan.parties)
-    sigma = get_sigma_gaussian(plan.privacy.epsilon, plan.privacy.delta) * sqrt(len(plan.table.released) / share)
+    sigma = gaussian_sigma(plan.privacy.epsilon, plan.privacy.delta) * sqrt(len(plan.table.released) / share)
     wanted = max(plan.declared_rows / (GROUP_SIGMAS * sigma), 1.0)
     bins = plan.statistics.bins
     halvings = max(0, -int(log2(wanted / bins) // 1))

@@ -8,6 +8,7 @@ import logging
 import sys
 
 LONGEST_MESSAGE = 2_000
+ROUTINE = ("", "ControlServicer.ListNodes")
 THEIRS = ("flwr", "uvicorn", "uvicorn.error", "uvicorn.access")
 
 
@@ -24,10 +25,10 @@ class JsonLine(logging.Formatter):
 
 
 class _Worded(logging.StreamHandler):  # type: ignore[type-arg]
-    """Flower logs empty lines to look tidy."""
+    """Flower logs empty lines to look tidy, and a line each time that the register is looked at."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.getMessage().strip():
+        if record.getMessage().strip() not in ROUTINE:
             super().emit(record)
 
 

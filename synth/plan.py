@@ -18,6 +18,7 @@ from synth.errors import PlanError, SchemaError
 from synth.family import Declaration
 from synth.linkage import settings as linkage
 from synth.linkage.settings import Linkage
+from synth.mistakes import sentences
 from synth.printable import escaped
 from synth.schema import Schema, Strict, digest_of
 from synth.synthesizers.registry import Settings, default_settings
@@ -267,27 +268,11 @@ def parse_plan(content: Any) -> Plan:
     try:
         return Plan.model_validate(content)
     except ValidationError as error:
-        raise PlanError(_sentences("plan", error)) from None
+        raise PlanError(escaped(sentences("plan", error, IN_WORDS))) from None
 
 
 def parse_schema(content: Any) -> Schema:
     try:
         return Schema.model_validate(content)
     except ValidationError as error:
-        raise SchemaError(_sentences("schema", error)) from None
-
-
-def _sentences(document: str, error: ValidationError) -> str:
-    items = error.errors(include_url=False)
-    lines = []
-    for item in items:
-        if item["type"] == "literal_error" and len(items) > 1 and item["loc"][-1] == "literal['none']":
-            continue  # the other arm of `privacy: Privacy | "none"`; the Privacy arm says what is wrong
-        place = ".".join(str(part) for part in item["loc"] if part != "Privacy") or "whole document"
-        reason = item["msg"].removeprefix("Value error, ")
-        if item["type"] == "extra_forbidden":
-            reason = "unknown key; remove it or check its spelling (`fedsynth schema export` lists every key)"
-        if item["type"] == "string_pattern_mismatch":
-            reason = f"{item['input']!r} will not do: {IN_WORDS.get(item['ctx']['pattern'], reason)}"
-        lines.append(f"{document}, {place}: {reason}.")
-    return escaped(" ".join(lines))
+        raise SchemaError(escaped(sentences("schema", error, IN_WORDS))) from None

@@ -34,7 +34,7 @@ def digest_of(value: Any) -> str:
 Unfit = Literal["nearest", "other", "missing", "leave-out"]
 
 
-def _not_given(rule: Unfit | None) -> bool:
+def _not_given(rule: object) -> bool:
     """A rule that is not given is left out of every dump: schemas from before the field keep their digests."""
     return rule is None
 
@@ -129,6 +129,9 @@ _NUMBER_RULE = (
 )
 
 
+Written = Literal["1,234.5", "1.234,5", "1 234,5", "1,5"]
+_WRITTEN = "How the files write numbers, if not with a point alone. The synthetic table has plain numbers."
+_AFFIX = "Text that stands before or behind every number in the files: a currency or a unit."
 LARGEST_WHOLE = 10**18  # cells are counted in 64 bits
 
 
@@ -138,6 +141,8 @@ class Integer(_Column):
     kind: Literal["integer"] = "integer"
     min: int = Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE, description="Smallest value that may occur (public).")
     max: int = Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE, description="Largest value that may occur (public).")
+    written: Written | None = Field(None, exclude_if=_not_given, description=_WRITTEN)
+    affix: str | None = Field(None, min_length=1, max_length=8, exclude_if=_not_given, description=_AFFIX)
     unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
         None, exclude_if=_not_given, description=_NUMBER_RULE
     )
@@ -156,6 +161,8 @@ class Continuous(_Column):
     min: float = Field(description="Smallest value that may occur (public).", allow_inf_nan=False)
     max: float = Field(description="Largest value that may occur (public).", allow_inf_nan=False)
     decimals: int = Field(2, ge=0, le=12, description="Digits after the point in the synthetic table.")
+    written: Written | None = Field(None, exclude_if=_not_given, description=_WRITTEN)
+    affix: str | None = Field(None, min_length=1, max_length=8, exclude_if=_not_given, description=_AFFIX)
     unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
         None, exclude_if=_not_given, description=_NUMBER_RULE
     )

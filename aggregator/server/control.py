@@ -7,6 +7,7 @@ on loopback. What is needed for either is in the environment: FEDSYNTH_CONTROL (
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import sys
@@ -29,6 +30,7 @@ from flwr.proto.fab_pb2 import Fab
 from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 
+from aggregator.server.backup import archive_of, put_back
 from aggregator.server.run_folder import RunFolder, all_runs, as_text, named
 from aggregator.states import DONE, RunState, now_text
 from crypto.tls import client_context
@@ -146,11 +148,15 @@ def carry_out(words: list[str]) -> dict[str, Any] | str:
             run = named(state, name)
             with log.noted("fetch", caller(), plan=run.path.name, despite_gate="yes" if despite else "no"):
                 return as_text(run.archive(despite_gate=bool(despite)))
+        case ["backup"]:
+            return as_text(archive_of(state))
+        case ["restore"]:
+            return put_back(state, base64.b64decode(sys.stdin.readline()))
         case ["audit-log"]:
             return as_lines(log.read())
     raise InputError(
         "say one of: register FILE, submit FILE, status, stop NAME, forget NAME, plan NAME, fetch NAME "
-        "[--despite-gate], audit-log"
+        "[--despite-gate], backup, restore, audit-log"
     )
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fed_node.errors import StoreDamaged, StoreError, StoreInUse, StoreUnwritable
+from fed_node.ledger.holder import in_words
 from synth.messages.archive import private_folder
 
 ROOT = "0" * 64  # what the first entry is chained to
@@ -99,7 +100,7 @@ class Chain:
                 raise StoreDamaged(f"{self.path} was emptied. Restore it from a backup; do not delete it.")
         elif os.fstat(self._lock).st_size:
             raise StoreDamaged(
-                f"{self.path} is missing, but {_lock_path(self.path).name} beside it says that it existed. "
+                f"{self.path} is missing, but {lock_path(self.path).name} beside it says that it existed. "
                 "Restore it from a backup: a new one would forget what was spent."
             )
         else:
@@ -147,7 +148,7 @@ def _locked(path: Path) -> int:
     """The descriptor that holds the writer's lock; the system lets go of it when the process ends, however it ends."""
     try:
         private_folder(path.parent)
-        descriptor = os.open(_lock_path(path), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(lock_path(path), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError as error:
         raise StoreUnwritable(
             f"cannot lock {path}: {error.strerror}. Make the volume writable, then try again."
@@ -156,8 +157,9 @@ def _locked(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(descriptor)
+        who = in_words(lock_path(path))
         raise StoreInUse(
-            f"another process writes to {path}. A dataset has one writer: stop the other worker, or wait for it to end."
+            f"{who} writes to {path}. A dataset has one writer: stop the other worker, or wait for it to end."
         ) from error
     return descriptor
 
@@ -170,7 +172,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _lock_path(path: Path) -> Path:
+def lock_path(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 
 

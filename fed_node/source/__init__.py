@@ -8,6 +8,7 @@ for the administrator, who decides; `read_records`, beside a release, follows th
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,6 @@ from pathlib import Path
 import pandas as pd
 
 from fed_node.source.csv_file import CsvFile
-from fed_node.source.database import QueryResult
 from fed_node.source.growing import Growing
 from fed_node.source.parquet_file import ParquetFile
 from fed_node.source.places import CsvSource, EngineSource, ParquetSource, Source, SqlSource, source_of
@@ -144,8 +144,18 @@ def text_pieces(path: Path) -> Iterator[pd.DataFrame]:
             f"{reader.place}: in the header, columns {', '.join(map(str, repeated))} do not have names of their own; "
             "is there a header line? If so, rename them."
         )
+    if isinstance(source, CsvSource) and not any(map(_is_name, header)):
+        raise DataError(
+            f"{reader.place}: its first line has no names, only numbers or dates. Is there a header line? Add one with "
+            "the names of the columns."
+        )
     for piece in _pieces(reader, header):
         yield piece.astype("str").where(piece.notna(), "")
+
+
+def _is_name(cell: str) -> bool:
+    """Whether a cell could be a column's name: not a number, a date or nothing."""
+    return not re.fullmatch(r"[\s\d.,:;/+eE-]*", cell)
 
 
 def check_data(source: Source, schema: Schema) -> DataReport:
@@ -170,9 +180,17 @@ def _opened(source: Source, schema: Schema) -> Reader:
         case ParquetSource():
             return ParquetFile(source)
         case SqlSource():
-            return QueryResult(source)
+            return _query_result(source)
         case EngineSource():
             return _engine_reader(source)
+
+
+def _query_result(source: SqlSource) -> Reader:
+    try:
+        from fed_node.source.database import QueryResult
+    except ImportError:
+        raise InputError("SQLAlchemy, which reads databases, is not installed: pip install 'fedsynth[node]'") from None
+    return QueryResult(source)
 
 
 def _engine_reader(source: EngineSource) -> Reader:
@@ -187,7 +205,7 @@ def _header_report(codec: Codec, reader: Reader) -> DataReport:
     header = reader.header()
     if isinstance(reader, CsvFile) and not set(header) & set(codec.schema.columns):
         return DataReport(reader.place, 0, 0, (NO_HEADER,))
-    return DataReport(reader.place, 0, 0, tuple(codec.problems(pd.DataFrame(columns=header, dtype="str"))))
+    return DataReport(reader.place, 0, 0, tuple(codec.problems_of_header(header)))
 
 
 def _pieces(reader: Reader, columns: list[str]) -> Iterator[pd.DataFrame]:

@@ -7,7 +7,9 @@ text become U+FFFD, which no label, number or time contains.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
@@ -18,7 +20,7 @@ import pyarrow.csv
 
 from fed_node.source.csv_rows import whole_rows
 from fed_node.source.places import CsvSource
-from fed_node.source.reading import UNDECODABLE, require_file
+from fed_node.source.reading import UNDECODABLE, require_file, require_text
 from synth.errors import DataError, InputError
 
 SEPARATORS = ",;\t|"
@@ -31,6 +33,7 @@ class CsvFile:
 
     def __init__(self, source: CsvSource, expected: Collection[str] = ()) -> None:
         require_file(source.path)
+        require_text(source.path, source.encoding)
         if source.separator is not None and not source.separator.isascii():
             raise InputError(f"the separator of {source.path} is no ASCII character; export the file with another.")
         self.source = source
@@ -65,7 +68,7 @@ class CsvFile:
             return "skip"
 
         wanted = [str(self._header.index(name)) for name in columns]
-        table = pyarrow.csv.read_csv(
+        table = _read_csv(
             pyarrow.BufferReader(rows),
             # One thread: only then are rows numbered. One block: they are whole.
             pyarrow.csv.ReadOptions(
@@ -93,21 +96,30 @@ class CsvFile:
         try:
             with self._bytes() as file, io.TextIOWrapper(file, encoding, errors="replace", newline="") as text:
                 yield text
-        except (pyarrow.ArrowInvalid, EOFError, OSError):
+        except (EOFError, OSError, zlib.error):
             raise self._unreadable() from None
         except LookupError:
             raise InputError(f"'{self.source.encoding}' is no encoding that Python knows; try 'utf-8'.") from None
 
     def _bytes(self) -> BinaryIO:
+        """Python's own files: a reader that is left half-way must not end in another library's destructor."""
         with self.source.path.open("rb") as file:
             compressed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-        return cast(BinaryIO, pyarrow.input_stream(self.source.path, compression="gzip" if compressed else None))
+        return cast(BinaryIO, gzip.open(self.source.path) if compressed else self.source.path.open("rb"))
 
     def _unreadable(self) -> DataError:
         return DataError(
             f"{self.place} cannot be read as {self.source.encoding} text: another encoding, or the file is cut. Save "
             "it as UTF-8 or export it again; a party may set 'encoding' of its source instead (for example 'latin-1')."
         )
+
+
+def _read_csv(*arguments: Any) -> Any:
+    """Arrow's own errors quote the cells they fell over."""
+    try:
+        return pyarrow.csv.read_csv(*arguments)
+    except (pyarrow.ArrowException, OSError):
+        raise DataError("some rows cannot be read as CSV: is the file binary, or cut? Export it again.") from None
 
 
 def _first_line(text: io.TextIOWrapper) -> str:

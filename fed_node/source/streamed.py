@@ -29,7 +29,8 @@ class StreamedRows(Rows):
         reader, names = self.read(), list(self.codec.schema.released)
         findings = Findings(reader)
         nothing = pd.DataFrame(columns=names, dtype="str")
-        for frame in chain([nothing], reader.frames(names)):
+        frames = reader.frames(names)
+        for frame in chain([next(frames, nothing)], frames):
             records, problems = self.codec.fit(frame)
             findings.add(problems, len(frame))
             yield records

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -15,7 +15,9 @@ from fedsynth.cluster.pods import is_ready, trouble
 from fedsynth.cluster.user import kubernetes_user
 from fedsynth.operated import SUBMIT_SECONDS, Operated
 from synth.audit_log import WHO
-from synth.plan import Plan
+
+if TYPE_CHECKING:
+    from synth.plan import Plan  # loads pandas; `fedsynth status` does not
 
 STATUS_FILE = "/run/metrics/status.json"  # what aggregator/server/snapshot.py keeps
 
@@ -44,9 +46,10 @@ class Aggregator(Operated):
         )
         raise Stuck(reason)
 
-    def ask(self, *words: str) -> str:
+    def ask(self, *words: str, typed: str | None = None) -> str:
         acting = ["/usr/bin/env", f"{WHO}={self.who}"]
-        return self.cluster.run_in(self.pod(), "run", [*acting, "python", "-m", "aggregator.server.control", *words])
+        command = [*acting, "python", "-m", "aggregator.server.control", *words]
+        return self.cluster.run_in(self.pod(), "run", command, typed)
 
     @cached_property
     def who(self) -> str:

@@ -59,16 +59,19 @@ def _reservation(each: Reservation) -> str:
 
 def _history(entries: list[Entry]) -> Table:
     table = Table(title="History", title_justify="left")
-    for heading in ("#", "time (UTC)", "what", "run or plan", "ask", "mechanisms", "ε so far, at most"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("#", no_wrap=True)
+    table.add_column("time (UTC)", width=10, overflow="fold")
+    table.add_column("what, by which mechanism", overflow="fold", ratio=1)
+    table.add_column("run or plan", overflow="fold", max_width=14)
+    table.add_column("ask", no_wrap=True)
+    table.add_column("ε so far,\nat most", no_wrap=True)
     for entry in entries:
         table.add_row(
             str(entry.number),
-            entry.time.removesuffix("+00:00"),
-            MEANING[entry.kind],
+            entry.time.removesuffix("+00:00").replace("T", " "),
+            "\n".join([MEANING[entry.kind], *(f"· {event.brief()}" for event in entry.events)]),
             entry.run or entry.plan_digest[:12],
             str(entry.sequence) if entry.sequence >= 0 else "",
-            "\n".join(event.brief() for event in entry.events),
             _epsilon(entry.cumulative),
         )
     return table

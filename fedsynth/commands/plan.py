@@ -32,9 +32,13 @@ REMARKS = {
 
 @app.command()
 def new(
-    schema: Annotated[Path, typer.Option(help="The schema's file, YAML or JSON.")],
-    party: Annotated[list[str], typer.Option(help="NAME=ROWS, once for each party.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the plan; never over another.")],
+    schema: Annotated[Path | None, typer.Option(help="The schema's file, YAML or JSON; asked for if left out.")] = None,
+    party: Annotated[
+        list[str] | None, typer.Option(help="NAME=ROWS, once for each party; asked for if left out.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the plan; never over another.")] = Path(
+        "plan.yaml"
+    ),
     epsilon: Annotated[float, typer.Option(help="The budget ε.")] = 1.0,
     delta: Annotated[float | None, typer.Option(help="δ; well below one row if left out.")] = None,
     synthesizer: Annotated[str, typer.Option(help=f"The model family: {', '.join(FAMILIES)}.")] = "marginals",
@@ -51,7 +55,9 @@ def new(
 
     if out.exists():
         raise InputError(f"{out} exists already; choose another --out, or remove it first")
+    schema = schema or Path(typer.prompt("The schema's file"))
     read_schema(schema)
+    party = party or typer.prompt("Parties and their rows, as in north=10000 south=8000").split()
     declared = dict(_declared(text) for text in party)
     if len(declared) != len(party):
         raise InputError("a party is named twice; give each of them one --party NAME=ROWS")
@@ -70,6 +76,28 @@ def new(
     console = Console(highlight=False)
     console.print(f"Wrote {out}: plan '{plan.name}' for {len(plan.parties)} parties.", markup=False)
     show_forecast(console, plan)
+
+
+@app.command()
+def bundle(
+    plan: Annotated[Path, typer.Argument(help="The plan, YAML or JSON, its schema inside or beside it.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the one file; never over another.")],
+) -> None:
+    """Put PLAN and its schema into one file, which `node approve`, `run` and `verify` all take.
+
+    Its digest is that of the plan: send the file to every party, and say the digest on another way.
+
+    Exit codes: 0 written, 2 the plan does not hold or the file exists, 5 it cannot be written.
+    """
+    from fedsynth.documents import read_plan_content
+    from fedsynth.table_file import require_new_file
+
+    content = read_plan_content(plan)
+    found = parse_plan(content)
+    require_new_file(out)
+    head = f"# The plan '{found.name}' with its schema. Digest: {found.digest()}\n"
+    write_durably(out, (head + write_yaml(content)).encode())
+    Console(highlight=False).print(f"Wrote {out}. Digest of the plan: {found.digest()}", markup=False, soft_wrap=True)
 
 
 def _explained(content: dict[str, object]) -> str:

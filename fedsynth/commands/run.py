@@ -19,7 +19,6 @@ from rich.console import Console
 from aggregator.states import DONE, RunState, Standing, clock
 from fedsynth.commands.options import Context, Json, Namespace, Release, say
 from fedsynth.commands.progress import ConsoleWatch
-from fedsynth.commands.status import show_status
 from fedsynth.documents import read_plan
 from fedsynth.operated import Operated, operated
 from synth.errors import FedsynthError, InputError, Withheld
@@ -62,20 +61,6 @@ def resume(
     """
     aggregator = operated(namespace, release, context)
     start(parse_plan(json.loads(aggregator.ask("plan", name))), wait, aggregator, as_json)
-
-
-def status(
-    namespace: Namespace = "fedsynth", release: Release = "aggregator", context: Context = None, as_json: Json = False
-) -> None:
-    """Show which parties are connected and how far the runs are.
-
-    Exit codes: 0 shown, 8 the cluster.
-    """
-    found = operated(namespace, release, context).status()
-    if as_json:
-        typer.echo(json.dumps(found, indent=2))
-    else:
-        show_status(found)
 
 
 def logs(

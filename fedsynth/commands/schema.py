@@ -12,9 +12,11 @@ from rich.console import Console
 
 from fed_node.source import read_table_as_text
 from fedsynth.documents import read_plan, read_schema, write_yaml
-from fedsynth.draft import draft_schema, left_out
+from fedsynth.draft import draft_schema, lines_to_keep
+from fedsynth.table_file import require_new_file
 from synth.messages.archive import write_durably
 from synth.plan import Plan, parse_schema
+from synth.printable import escaped
 from synth.schema import Schema
 
 app = typer.Typer(no_args_is_help=True, help="Draft, check and export schemas and plans.")
@@ -35,17 +37,19 @@ class Document(StrEnum):
 def draft(
     file: Annotated[Path, typer.Argument(help="A table: CSV, CSV.gz or Parquet.")],
     target: Annotated[str | None, typer.Option(help="Column that a model would predict.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where to write; standard output if left out.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A new file; standard output if left out.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out.")] = False,
 ) -> None:
     """Propose a schema from a local FILE. The proposal must be reviewed: a schema is public.
 
     Exit codes: 0 proposed, 2 the file cannot be read or no schema describes it, 5 --out cannot be written.
     """
-    content = draft_schema(read_table_as_text(file), target)
+    if out is not None:
+        require_new_file(out, overwrite)
+    table = read_table_as_text(file)
+    content = draft_schema(table, target)
     parse_schema(content)
-    remarks = [WARNING, *_omissions(left_out(content))]
+    remarks = [WARNING, *_omissions(lines_to_keep(content, table))]
     text = "".join(f"# {line}\n" for remark in remarks for line in _wrapped(remark)) + write_yaml(content)
     if out is None:
         typer.echo(text, nl=False)
@@ -92,8 +96,8 @@ def _omissions(identifiers: list[str]) -> list[str]:
     if not identifiers:
         return []
     return [
-        f"LEFT OUT, taken for identifiers and so never synthesized nor compared: {', '.join(map(repr, identifiers))}. "
-        "Where one is a measurement or a label, declare its kind, with its bounds or categories."
+        f"LEFT OUT, taken for identifiers and so never synthesized nor compared: {len(identifiers)}.",
+        *map(escaped, identifiers),
     ]
 
 

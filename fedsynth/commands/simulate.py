@@ -1,4 +1,4 @@
-"""`fedsynth simulate` and `fedsynth sample`: the data scientist's two commands."""
+"""`fedsynth simulate`: the data scientist's way in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.panel import Panel
 
-from aggregator.publish import WITHHELD, Release
+from aggregator.publish import Release
 from fed_node.settings import LOG
 from fedsynth.commands.checking import show_report
 from fedsynth.commands.forecasting import show_forecast
@@ -19,10 +19,12 @@ from fedsynth.commands.progress import ConsoleWatch
 from fedsynth.documents import read_plan_content
 from fedsynth.one_table import is_table, write_plan_for
 from fedsynth.simulation import simulate as simulation
+from fedsynth.simulation.occupied import occupied
 from fedsynth.simulation.partition import Partition
 from fedsynth.simulation.simulate import Folders
 from synth.assessment.record import AssessmentRecord
 from synth.errors import InputError, Refusal, Withheld
+from synth.forecast import forecast
 from synth.plan import Plan
 from synth.privacy.claims import Claim
 
@@ -83,39 +85,25 @@ def simulate(
 
     Exit codes: 0 done, 2 your input, 4 a party refused, 5 the disk, 10 withheld by the plan's gate, 130 interrupted.
     """
-    from fedsynth.simulation.report import headlines, write_report
-
     console, folders = Console(), Folders(out)
-    if resume:
-        effective, seed = simulation.load_unfinished(folders)
-    else:
-        _refuse_to_lose(folders, overwrite)
-        if plan is not None and is_table(plan):
-            _refuse_two_tables(plan, data)
-            written = write_plan_for(plan, out, parties or 1, 1.0 if epsilon is None else epsilon, target)
-            effective = _prepare(written, [str(plan)], partition or How.iid, None, folders, seed)
+    with occupied(out):
+        if resume:
+            effective, seed = simulation.load_unfinished(folders)
+            simulation.check_test(effective, test)
         else:
-            _refuse_two_words(epsilon, target)
-            effective = _prepare(plan, data or [], partition, parties, folders, seed)
-        for found in simulation.check_rows(effective, folders, test):
-            if not found.fits:  # as a real party would be told; it would take part all the same
-                show_report(console, found)
-        show_forecast(console, effective)
-    name = "ε" if effective.profile == "rigorous" else "nominal ε"
-    compared: list[str] = []
-    try:
-        with ConsoleWatch(console, name) as watch:
-            release = simulation.run(effective, folders, seed, watch)
-            if evaluate:
-                compared = [headlines(write_report(effective, folders, release, test, watch))]
-            simulation.clean(effective, folders)
-    except KeyboardInterrupt:
-        console.print(f"Stopped. Nothing is lost; continue with: fedsynth simulate --resume --out {out}")
-        raise typer.Exit(130) from None
-    except Refusal as refusal:
-        console.print(_why(folders.party(refusal.party) / LOG), soft_wrap=True, markup=False, highlight=False)
-        raise
-    _show(console, release, compared)
+            _refuse_to_lose(folders, overwrite)
+            if plan is not None and is_table(plan):
+                _refuse_two_tables(plan, data)
+                written = write_plan_for(plan, out, parties or 1, 1.0 if epsilon is None else epsilon, target)
+                effective = _prepare(written, [str(plan)], partition or How.iid, None, folders, seed)
+            else:
+                _refuse_two_words(epsilon, target)
+                effective = _prepare(plan, data or [], partition, parties, folders, seed)
+            for found in simulation.check_rows(effective, folders, test):
+                if not found.fits:  # as a real party would be told; it would take part all the same
+                    show_report(console, found)
+            show_forecast(console, effective)
+        release = _run(console, effective, folders, seed, test, evaluate)
     if release.withheld:
         raise Withheld(
             f"the plan's gate is closed: {release.withheld}. The table is kept in {out}, marked by WITHHELD.txt; on a "
@@ -123,50 +111,26 @@ def simulate(
         )
 
 
-def sample(
-    model: Annotated[Path, typer.Argument(help="model.npz of a finished run.")],
-    rows: Annotated[int, typer.Option(min=1, help="How many rows to draw.")] = 1000,
-    where: Annotated[
-        list[str] | None, typer.Option(help="COLUMN=LABEL: fix a categorical or boolean column. May be repeated.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="CSV or Parquet file; standard output if left out.")
-    ] = None,
-    despite_gate: Annotated[
-        bool, typer.Option("--despite-gate", help="Draw from a model that its plan's gate withheld, too.")
-    ] = False,
-) -> None:
-    """Draw more rows from a finished MODEL, without asking any party and without further cost in privacy.
+def _run(
+    console: Console, plan: Plan, folders: Folders, seed: int | None, test: Path | None, evaluate: bool
+) -> Release:
+    from fedsynth.simulation.report import headlines, write_report
 
-    Exit codes: 0 drawn, 2 the model cannot be read, or a condition names what the schema does not have, 10 withheld by
-    the plan's gate.
-    """
-    from fedsynth.drawing import draw_rows
-    from fedsynth.model_file import read_model
-
-    found = read_model(model)
-    if not despite_gate:
-        _require_open_gate(model)
-    if out is None or out.suffix != ".parquet":
-        found.require_no_formulas()
-    conditions = dict(_pair(text, "--where COLUMN=LABEL") for text in where or [])
-    table = draw_rows(found, rows, conditions, seed)
-    if out is None:
-        typer.echo(table.to_csv(index=False), nl=False)
-    elif out.suffix == ".parquet":
-        table.to_parquet(out, index=False)
-    else:
-        table.to_csv(out, index=False)
-
-
-def _require_open_gate(model: Path) -> None:
-    """More rows of a withheld table are withheld, too; the mark lies beside both."""
-    mark = model.parent / WITHHELD
-    if mark.exists():
-        raise Withheld(
-            f"{mark.read_text().strip()} No rows were drawn from {model}; `--despite-gate` draws them all the same."
-        )
+    compared: list[str] = []
+    try:
+        with ConsoleWatch(console, "ε" if plan.profile == "rigorous" else "nominal ε") as watch:
+            release = simulation.run(plan, folders, seed, watch)
+            if evaluate:
+                compared = [headlines(write_report(plan, folders, release, test, watch))]
+            simulation.clean(plan, folders)
+    except KeyboardInterrupt:
+        console.print(f"Stopped. Nothing is lost; continue with: fedsynth simulate --resume --out {folders.out}")
+        raise typer.Exit(130) from None
+    except Refusal as refusal:
+        console.print(_why(folders.party(refusal.party) / LOG), soft_wrap=True, markup=False, highlight=False)
+        raise
+    _show(console, plan, release, compared)
+    return release
 
 
 def in_words(claim: Claim) -> str:
@@ -189,11 +153,14 @@ def _assessed(record: AssessmentRecord | None) -> list[str]:
     return ["\n".join(["Assessed on the parties' rows, under the same ε (95 % each end):", *lines])]
 
 
-def _show(console: Console, release: Release, compared: list[str]) -> None:
+def _show(console: Console, plan: Plan, release: Release, compared: list[str]) -> None:
     files = "\n".join(f"  {path}" for path in sorted(release.folder.iterdir()) if path.is_file())
     promised, assessed = in_words(release.certificate.claim), _assessed(release.certificate.assessment)
-    title = "Synthetic table withheld" if release.withheld else "Synthetic table ready"
-    console.print(Panel("\n\n".join([promised, *compared, *assessed, files]), title=title, expand=False))
+    told = forecast(plan)
+    noise = told.warning if told is not None and told.verdict == "noise" else None
+    title = "Synthetic table withheld" if release.withheld else "Mostly noise" if noise else "Synthetic table ready"
+    parts = [promised, *([noise] if noise else []), *compared, *assessed, files]
+    console.print(Panel("\n\n".join(parts), title=title, expand=False, border_style="red" if noise else "none"))
 
 
 def _refuse_two_tables(table: Path, data: list[str] | None) -> None:

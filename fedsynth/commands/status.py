@@ -1,15 +1,36 @@
-"""What `fedsynth status` prints: who is connected, where every run stands, and for whom it waits."""
+"""`fedsynth status`: who is connected, where every run stands, and for whom it waits.
+
+It is looked at often, so it loads little: no plan, no pandas.
+"""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from aggregator.states import RunState, Standing, clock
+from fedsynth.commands.options import Context, Json, Namespace, Release
+from fedsynth.operated import operated
 
 FEWEST_DAYS = 14
+
+
+def status(
+    namespace: Namespace = "fedsynth", release: Release = "aggregator", context: Context = None, as_json: Json = False
+) -> None:
+    """Show which parties are connected and how far the runs are.
+
+    Exit codes: 0 shown, 8 the cluster.
+    """
+    found = operated(namespace, release, context).status()
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        show_status(found)
 
 
 def show_status(found: dict[str, Any]) -> None:
@@ -21,7 +42,7 @@ def show_status(found: dict[str, Any]) -> None:
     for node in found["nodes"]:
         parties.add_row(node["party"], "yes" if node["online"] else "no")
     for party in found.get("not_registered", []):
-        parties.add_row(party, "its key is refused: it was revoked before; new keys are needed")
+        parties.add_row(party, "not registered: just being installed, or its key was revoked before")
     runs = Table("plan", "where it stands", "round", "ε", "since", "digest")
     standings = [Standing.from_json(run) for run in found["runs"]]
     for each in sorted(standings, key=lambda run: run.began):

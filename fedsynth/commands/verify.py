@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from fedsynth.certificate.checking import checked
-from fedsynth.documents import read_plan
+from fedsynth.documents import read_plan, read_plan_content
 from fedsynth.keyring import read_keys
+from fedsynth.plan_content import with_parties
 from synth.certificate.evidence import Finding
 from synth.certificate.promise import spoken
-from synth.errors import NotVerified
-from synth.plan import Plan
+from synth.errors import InputError, NotVerified
+from synth.plan import Plan, parse_plan
 
 MARKS = {True: "[green]holds[/]", False: "[bold red]FAILS[/]", None: "[yellow]not checked[/]"}
 
@@ -38,6 +41,7 @@ def verify(
         bool,
         typer.Option("--unsigned", help="What is missing (keys, plan, a signature) is said and does not fail."),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print findings and promise as JSON, for programs.")] = False,
     pages: Annotated[
         Path | None,
         typer.Option(help="Write certificate.html and certificate.pdf, with what was found, into this folder."),
@@ -59,9 +63,15 @@ def verify(
         keys=read_keys(keys) if keys else None,
         unsigned=unsigned,
     )
-    console = Console()
-    console.print(_report(found.findings))
-    console.print(spoken(found.certificate, found.findings), markup=False, highlight=False)
+    words = spoken(found.certificate, found.findings)
+    console = Console(stderr=as_json)
+    if as_json:
+        listed = [asdict(finding) for finding in found.findings]
+        said = {"holds": not found.failed, "findings": listed, "promise": words}
+        typer.echo(json.dumps(said, ensure_ascii=False, indent=2))
+    else:
+        console.print(_report(found.findings))
+        console.print(words, markup=False, highlight=False)
     if pages is not None:
         for path in found.write_pages(pages):
             console.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
@@ -79,5 +89,13 @@ def _report(findings: list[Finding]) -> Table:
 
 
 def _plan(given: Path | None, beside: Path) -> Plan | None:
-    """What the parties approved is known by its digest, so the copy beside the certificate is as good as any."""
-    return read_plan(given or beside) if given or beside.is_file() else None
+    """What the parties approved is known by its digest, so the copy beside the certificate is as good as any. So is the
+    plan that a table was split by in a simulation: it is the copy but for the parties."""
+    if given is None or not beside.is_file():
+        return read_plan(given or beside) if given or beside.is_file() else None
+    content, copy = read_plan_content(given), read_plan(beside)
+    try:
+        split = parse_plan(with_parties(content, {party.name: party.rows for party in copy.parties}))
+    except InputError:
+        return parse_plan(content)
+    return copy if split.digest() == copy.digest() else parse_plan(content)

@@ -6,7 +6,7 @@ from fedsynth.report.caution import caution, cautious
 from fedsynth.report.charts import gauge
 from fedsynth.report.leaks import leaks
 from fedsynth.report.markup import Markup
-from fedsynth.report.parts import HOLDOUT, card, grid, notice, paragraph, section, unmeasured
+from fedsynth.report.parts import card, grid, not_measured, notice, paragraph, section
 from fedsynth.report.subject import Subject, utility_figures
 from fedsynth.report.words import NOT_MEASURED, Verdict, better, count, number, percent, verdict
 from synth.metrics.evaluation import Evaluation
@@ -33,14 +33,11 @@ def headlines(evaluation: Evaluation) -> Markup:
     """One gauge per headline figure, each with what real data scores."""
     scores = {metric: evaluation.score(metric.name) for metric in FIDELITY if metric.headline}
     figures = {metric: utility_figures(evaluation)[metric.name] for metric in UTILITY if metric.headline}
-    found: dict[Metric, tuple[float | None, float | None, str | None]] = {
-        metric: (s.value, s.ceiling, s.omitted) for metric, s in scores.items()
-    }
-    found |= {metric: (f.synthetic, f.real, f.omitted) for metric, f in figures.items()}
-    cards = [
-        _gauged(evaluation, metric, value, real) for metric, (value, real, _) in found.items() if value is not None
-    ]
-    missing = {metric.title: omitted for metric, (value, _, omitted) in found.items() if value is None}
+    found: list[tuple[Metric, float | None, float | None, str | None]]
+    found = [(metric, s.value, s.ceiling, s.omitted) for metric, s in scores.items()]
+    found += [(metric, f.synthetic, f.real, f.omitted) for metric, f in figures.items()]
+    cards = [_gauged(evaluation, metric, v, ceiling) for metric, v, ceiling, _ in found if v is not None]
+    missing = [(metric.title, why or "") for metric, v, _, why in found if v is None]
     return section(
         "scores",
         "Headline scores, and what real data would score",
@@ -50,7 +47,7 @@ def headlines(evaluation: Evaluation) -> Markup:
             "drawn as a blue line: a synthetic table that reaches it is as good as new real rows."
         ),
         grid(*cards),
-        unmeasured(list(missing), missing.values(), HOLDOUT),
+        not_measured(missing),
     )
 
 

@@ -6,18 +6,17 @@ import math
 from collections.abc import Sequence
 
 from fedsynth.report.charts import Bar, bars, steps
-from fedsynth.report.markup import Content, Markup, element, table
+from fedsynth.report.markup import Content, Markup, table
 from fedsynth.report.parts import card, grid, legend, paragraph, section
 from fedsynth.report.subject import Subject
-from fedsynth.report.words import Verdict, count, number, percent, position
+from fedsynth.report.words import Verdict, number, percent, position
 from synth.metrics.evaluation import ColumnView, Summary
 from synth.schema import Datetime, Integer, NumericColumn, Schema
 
 MOST_BARS = 12
 DAY_SECONDS = 86_400
 WORST = 3
-MOST_CARDS = 30  # of the columns farthest off; the others are folded away
-FAIR_SPREAD, POOR_SPREAD = 0.2, 0.5  # share by which a standard deviation is wrong
+SPREAD_FAIR, SPREAD_POOR = 0.15, 0.3  # how far a spread may be off, as a share of the real one
 
 
 def columns(subject: Subject) -> Markup:
@@ -31,20 +30,11 @@ def columns(subject: Subject) -> Markup:
         "Column by column",
         paragraph(
             "Where the two shapes cover each other, the column is right. “Off by” is the share of cells that would "
-            f"have to change.{beside} Farthest off first: {worst}."
+            f"have to change.{beside} Farthest off, and first below: {worst}."
         ),
         legend(),
-        grid(*(_column(view, subject.schema) for view in ranked[:MOST_CARDS])),
-        _folded([_column(view, subject.schema) for view in ranked[MOST_CARDS:]]),
+        grid(*(_column(view, subject.schema) for view in ranked)),
     )
-
-
-def _folded(cards: list[Markup]) -> Markup | None:
-    """The columns that are nearest, for whoever wants to see all of a wide table."""
-    if not cards:
-        return None
-    words = element("summary", f"{count(len(cards), 'more column')}, each nearer than those above")
-    return element("details", words, grid(*cards))
 
 
 def _column(view: ColumnView, schema: Schema) -> Markup:
@@ -52,23 +42,20 @@ def _column(view: ColumnView, schema: Schema) -> Markup:
     drawn = _numbers(view, schema.numeric[view.name], says) if view.labels is None else (bars(_bars(view), says),)
     kind = f"{view.kind}; off by {percent(view.figures['tvd'] or 0.0)}"
     description = schema.columns[view.name].description
-    return card(
-        view.name,
-        _spread(view),
-        paragraph(kind + (f" — {description}" if description else ""), class_="quiet small"),
-        *drawn,
-    )
+    said = paragraph(kind + (f" — {description}" if description else ""), class_="quiet small")
+    return card(view.name, _wrong_spread(view), said, *drawn)
 
 
-def _spread(view: ColumnView) -> Verdict | None:
-    """A mark where a column's spread is far from the real one, which its shape alone can hide."""
-    if view.real_summary is None or view.synthetic_summary is None or view.real_summary.deviation <= 0:
+def _wrong_spread(view: ColumnView) -> Verdict | None:
+    """Shares can be right and the spread wrong: a few values far out are enough."""
+    real, made = view.real_summary, view.synthetic_summary
+    if real is None or made is None or real.deviation <= 0:
         return None
-    wrong = view.synthetic_summary.deviation / view.real_summary.deviation - 1
-    if abs(wrong) < FAIR_SPREAD:
+    off = made.deviation / real.deviation - 1
+    if abs(off) < SPREAD_FAIR:
         return None
-    words = f"spread {percent(abs(wrong))} too {'wide' if wrong > 0 else 'narrow'}"
-    return Verdict("poor" if abs(wrong) >= POOR_SPREAD else "fair", words)
+    words = f"spread {'+' if off > 0 else '−'}{round(100 * abs(off))} %"
+    return Verdict("poor" if abs(off) >= SPREAD_POOR else "fair", words)
 
 
 def _bars(view: ColumnView) -> list[Bar]:

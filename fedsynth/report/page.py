@@ -52,16 +52,9 @@ def _head(subject: Subject) -> Markup:
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=POLICY),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", f"{_name(subject)}: report on a synthetic table"),
+        element("title", subject.title),
         element("style", Markup(STYLE)),
     )
-
-
-def _name(subject: Subject) -> str:
-    """What the table is called: by its plan, or by its file."""
-    if subject.certificate is not None and subject.certificate.plan_name:
-        return subject.certificate.plan_name
-    return next((file.name for file in subject.provenance.tables if file.role == "synthetic"), "A table")
 
 
 def _title(subject: Subject) -> Markup:
@@ -73,8 +66,8 @@ def _title(subject: Subject) -> Markup:
     names = ", ".join(file.name for file in subject.provenance.tables)
     return element(
         "header",
-        element("h1", _name(subject)),
-        paragraph(f"Report on a synthetic table, {subject.provenance.date}", class_="quiet"),
+        element("h1", subject.title),
+        paragraph(f"Measured {subject.provenance.date}", class_="quiet"),
         *map(alarm, subject.alarms),
         paragraph(f"{rows}{holdout}; {count(len(evaluation.columns), 'column')}. {names}. ", class_="quiet"),
         element("nav", *(element("a", words, href=f"#{anchor}") for anchor, words in LINKS.items())),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from fedsynth.report.markup import Content, Markup, element
 from fedsynth.report.words import Verdict
 
-HOLDOUT = "--holdout"  # by which `fedsynth evaluate` takes them
 SIGNS = {"good": "✓", "fair": "~", "poor": "!", "unknown": "–"}  # colour alone would not do on paper
 
 
@@ -40,14 +39,15 @@ def grid(*cards: Markup, class_: str = "grid", style: str | None = None) -> Mark
     return element("div", *cards, class_=class_, style=style)
 
 
-def unmeasured(titles: Sequence[str], reasons: Iterable[str | None], option: str) -> Markup | None:
-    """What has no figure, in one line, with why and the command that would measure it."""
-    if not titles:
+def not_measured(missing: Sequence[tuple[str, str]]) -> Markup | None:
+    """What has no figure, in a line for each reason: its name and what would measure it."""
+    if not missing:
         return None
-    why = "; ".join(dict.fromkeys(filter(None, reasons)))
-    command = element("code", f"fedsynth evaluate REAL SYNTHETIC {option} FILE")
-    said = f"Not measured: {', '.join(titles)} ({why}). With rows that the synthesizer never saw, "
-    return element("p", said, command, " measures what can be.", class_="quiet small")
+    by_reason: dict[str, list[str]] = {}
+    for title, reason in missing:
+        by_reason.setdefault(reason, []).append(title)
+    told = "; ".join(f"{', '.join(titles)} ({reason})" for reason, titles in by_reason.items())
+    return paragraph(f"Not measured: {told}.", class_="quiet")
 
 
 def legend(real: str = "real", synthetic: str = "synthetic", other: str | None = None) -> Markup:

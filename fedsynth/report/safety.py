@@ -6,7 +6,7 @@ from fedsynth.report.caution import cautious
 from fedsynth.report.charts import Span, intervals
 from fedsynth.report.leaks import flagged_secrets
 from fedsynth.report.markup import Content, Markup
-from fedsynth.report.parts import HOLDOUT, card, grid, legend, paragraph, section, unmeasured
+from fedsynth.report.parts import card, grid, legend, not_measured, paragraph, section
 from fedsynth.report.subject import attack_rate, is_counted
 from fedsynth.report.words import NOT_MEASURED, Verdict, interval, number
 from synth.metrics.attacks.risk import Interval
@@ -26,8 +26,9 @@ COUNTED = ("people in the data", "strangers", "blind guessing")
 
 
 def safety(evaluation: Evaluation) -> Markup:
-    measured = [risk for risk in evaluation.risks if risk.value is not None]
-    missing = [risk for risk in evaluation.risks if risk.value is None]
+    rated = [(risk, attack_rate(risk)) for risk in evaluation.risks]
+    measured = [(risk, rate) for risk, rate in rated if rate is not None]
+    missing = [(METRICS[risk.metric].title, risk.omitted or "") for risk, rate in rated if rate is None]
     return section(
         "safety",
         "Privacy: what attackers learned",
@@ -39,8 +40,8 @@ def safety(evaluation: Evaluation) -> Markup:
         ),
         None if evaluation.rows_holdout else _no_control(),
         legend(real="expected without a leak", synthetic="attack on people in the data", other="blind guessing"),
-        grid(*(_attack(risk, evaluation) for risk in measured), *_secrets(evaluation)),
-        unmeasured([METRICS[risk.metric].title for risk in missing], [risk.omitted for risk in missing], HOLDOUT),
+        grid(*(_attack(risk, rate, evaluation) for risk, rate in measured), *_secrets(evaluation)),
+        not_measured(missing),
     )
 
 
@@ -52,15 +53,12 @@ def _no_control() -> Markup:
     )
 
 
-def _attack(risk: Risk, evaluation: Evaluation) -> Markup:
+def _attack(risk: Risk, rate: Interval, evaluation: Evaluation) -> Markup:
     metric, found = METRICS[risk.metric], _verdict(risk)
     chip = None if found is None else cautious(found, evaluation)
     meaning = paragraph(metric.meaning, class_="quiet small")
-    rate = attack_rate(risk)
-    if risk.value is None or rate is None:
-        return card(metric.title, chip, meaning, paragraph(f"Not measured: {risk.omitted}."))
     content: list[Content] = [meaning, intervals(_spans(risk, rate), metric.title)]
-    if is_counted(risk) and risk.null is not None:
+    if risk.value is not None and is_counted(risk) and risk.null is not None:
         content.append(
             paragraph(f"Risk that remains after the strangers' rate: {interval(risk.value)}.", class_="small")
         )

@@ -17,11 +17,11 @@ STYLE = f"""
 @media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}
 * {{ box-sizing: border-box; }}
 body {{ margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }}
-main {{ max-width: min(1640px, 100%); margin: 0 auto; padding: 24px 16px 64px; }}
+main {{ max-width: 1680px; margin: 0 auto; padding: 24px 16px 64px; }}
 h1 {{ font-size: 1.9rem; line-height: 1.2; margin: 0 0 4px; }}
 h2 {{ font-size: 1.35rem; margin: 44px 0 6px; }}
 h3 {{ font-size: 1.02rem; margin: 0; overflow-wrap: anywhere; }}
-p {{ margin: 6px 0 12px; max-width: 105ch; overflow-wrap: anywhere; }}
+p {{ margin: 6px 0 12px; max-width: 110ch; overflow-wrap: anywhere; }}
 ul {{ margin: 0; padding-left: 1.1em; }}
 .quiet {{ color: var(--quiet); fill: var(--quiet); }}
 .small {{ font-size: 0.86rem; }}
@@ -30,7 +30,7 @@ a {{ color: var(--real); }}
 .notice {{ border-left: 4px solid var(--fair); background: var(--card); padding: 10px 14px; margin: 14px 0; }}
 .notice p {{ margin: 0; }}
 .alarm {{ border: 2px solid var(--poor); border-left-width: 8px; color: var(--poor); font-weight: 650; }}
-.grid {{ display: grid; gap: 14px; grid-template-columns: repeat(auto-fill, minmax(min(100%, 320px), 1fr)); }}
+.grid {{ display: grid; gap: 14px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 320px), 1fr)); }}
 .maps {{ grid-template-columns: repeat(auto-fit, minmax(min(100%, max(320px, var(--map))), 1fr)); }}
 .card {{ background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px; min-width: 0;
   break-inside: avoid; }}

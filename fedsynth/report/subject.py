@@ -56,7 +56,12 @@ class Subject:
     certificate: Certificate | None = None
     findings: tuple[Finding, ...] = ()  # what checking the certificate found
     foretold: str | None = None  # what the plan's forecast warned of
+    plan_name: str | None = None
     holdout_option: str = "--holdout"  # by which the reader's command takes rows that the synthesizer never saw
+
+    @property
+    def title(self) -> str:
+        return "Report on a synthetic table" if self.plan_name is None else f"{self.plan_name}: synthetic table"
 
     @property
     def failed(self) -> list[Finding]:

@@ -31,12 +31,12 @@ class SandboxAggregator(Operated):
     def __init__(self, folder: Path) -> None:
         self.layout = Layout(folder.absolute()).require()
 
-    def ask(self, *words: str) -> str:
+    def ask(self, *words: str, typed: str | None = None) -> str:
         layout = self.layout
         told = programs.control(layout.port, layout.certificates, layout.state) | {WHO: caller()}
         command = [sys.executable, "-m", "aggregator.server.control", *words]
         environment = Program(command, told).whole_environment(layout.folder / "flwr")
-        said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        said = subprocess.run(command, env=environment, input=typed, capture_output=True, text=True, check=False)
         if said.returncode:
             reason = said.stderr.strip().rpartition("error: ")[2] or "the control program failed"
             raise NotDone(f"{reason.rstrip('.')}. Is the sandbox up? `fedsynth sandbox status`.")

@@ -11,11 +11,13 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import cast
 
@@ -143,6 +145,16 @@ def _start_party_process() -> None:
     """One thread a party, so that parties share the cores fairly; Ctrl-C is for the aggregator to handle."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["OMP_NUM_THREADS"] = "1"
+    threading.Thread(target=_end_with_the_aggregator, daemon=True).start()
+
+
+def _end_with_the_aggregator() -> None:
+    """However it ended: a party that lives on would hold its ledger, and the run could not be resumed. What matters is
+    on the disk before it leaves, so there is nothing to put in order."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(0)
 
 
 def _deliver(parcel: Parcel, node: int, party: str, home: str) -> Parcel:

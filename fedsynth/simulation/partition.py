@@ -41,6 +41,8 @@ def _by_label(
 ) -> np.ndarray:
     if label is None:
         raise InputError("--partition label-skew needs a target column in the schema; declare one or use iid")
+    if label not in table.columns:
+        raise InputError(f"--partition label-skew: the table has no column '{label}', the schema's target")
     labels = table[label].astype(str).to_numpy()[order]
     owner = np.empty(len(table), dtype=np.int64)
     for value in np.unique(labels):

@@ -84,6 +84,7 @@ def _subject(plan: Plan, folders: Folders, release: Release, test: Path | None, 
         release.certificate,
         tuple(findings),
         foretold=None if told is None else told.warning,
+        plan_name=plan.name,
         holdout_option="--test",
     )
 

@@ -7,10 +7,12 @@ When the run is done, rows, answers and checkpoint are removed; ledgers and logs
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -27,8 +29,10 @@ from fed_node.linkage.people import check_source
 from fed_node.settings import PartySettings
 from fed_node.source import DataReport, Source, check_data, read_records, read_table_as_text, source_of
 from fedsynth.documents import write_yaml
+from fedsynth.plan_content import with_parties
 from fedsynth.simulation.columns import columns_apart, cut_by_columns, joined_records
 from fedsynth.simulation.local_grid import LocalGrid
+from fedsynth.simulation.occupied import wait_for_ledgers
 from fedsynth.simulation.partition import Partition, partition
 from synth.encoding.records import Records
 from synth.errors import DataError, InputError
@@ -37,6 +41,7 @@ from synth.plan import Plan, parse_plan
 
 ROWS = "rows.csv"  # a part of a partitioned table, in the party's home
 ANSWER_TIMEOUT_SECONDS = 24 * 3600.0  # a simulated party is slow, never silent
+HOMES_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,8 @@ def prepare(content: dict[str, Any], files: dict[str, Path], folders: Folders, s
     for name, path in files.items():
         if not path.is_file():
             raise InputError(f"the data file of party '{name}' is missing: {path}")
-    _write_homes(plan, {name: path.resolve() for name, path in files.items()}, folders, seed)
+    placed = {name: path.resolve() for name, path in files.items()}
+    _write_homes(plan, placed, folders, seed, list(placed.values()))
     return plan
 
 
@@ -87,12 +93,12 @@ def prepare_partition(
 ) -> Plan:
     """Split a table; the parties become the parts, with their sizes as declared row counts."""
     if count is not None:
-        content = content | {"parties": [{"name": f"party-{n}", "rows": 2} for n in range(1, count + 1)]}
+        content = with_parties(content, {f"party-{n}": 2 for n in range(1, count + 1)})
     plan = parse_plan(content)
     table = read_table_as_text(file)
     parts = partition(table, [party.name for party in plan.parties], how, plan.table.target, seed or 0)
-    plan = parse_plan(content | {"parties": [{"name": name, "rows": len(part)} for name, part in parts.items()]})
-    prepare_tables(plan, parts, folders, seed)
+    plan = parse_plan(with_parties(content, {name: len(part) for name, part in parts.items()}))
+    prepare_tables(plan, parts, folders, seed, origin=file)
     return plan
 
 
@@ -102,33 +108,55 @@ def prepare_columns(content: dict[str, Any], file: Path, count: int | None, fold
     content = cut_by_columns(content, count)
     content = content | {"parties": [party | {"rows": len(table)} for party in content["parties"]]}
     plan = parse_plan(content)
-    prepare_tables(plan, columns_apart(table, plan, seed or 0), folders, seed)
+    prepare_tables(plan, columns_apart(table, plan, seed or 0), folders, seed, origin=file)
     return plan
 
 
-def prepare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame], folders: Folders, seed: int | None) -> None:
-    """Set up every party's home on a copy of its rows, which is removed when the run is done."""
+def prepare_tables(
+    plan: Plan, tables: Mapping[str, pd.DataFrame], folders: Folders, seed: int | None, origin: Path | None = None
+) -> None:
+    """Set up every party's home on a copy of its rows, which is removed when the run is done. `origin` is the file
+    that they were all taken from, if there is one."""
     if set(tables) != {party.name for party in plan.parties}:
         names = ", ".join(party.name for party in plan.parties)
         raise InputError(f"the plan's parties are {names}; give a table for each of them, under these names")
     for name, table in tables.items():
         write_durably(folders.party(name) / ROWS, table.to_csv(index=False).encode())
-    _write_homes(plan, dict.fromkeys(tables, Path(ROWS)), folders, seed)
+    _write_homes(plan, dict.fromkeys(tables, Path(ROWS)), folders, seed, [] if origin is None else [origin])
 
 
 def check_rows(plan: Plan, folders: Folders, test: Path | None) -> Iterator[DataReport]:
-    """How every party's rows, and the held-out ones, fit; what cannot be used ends it before anything is spent."""
-    reports = (check_source(plan, name, source) for name, source in _sources(plan, folders).items())
-    for report in chain(reports, () if test is None else (check_data(source_of(test), plan.table),)):
-        if not report.usable:
-            drop(folders)
-            raise DataError(str(report))
-        yield report
+    """How the rows, as their owner keeps them, and the held-out ones fit; what cannot be used ends it before anything
+    is spent."""
+    try:
+        held_out = () if test is None else (check_data(source_of(test), plan.table),)
+        for report in chain(held_out, _reports(plan, folders)):
+            if not report.usable:
+                raise DataError(str(report))
+            yield report
+    except InputError:
+        drop(folders)
+        raise
+
+
+def _reports(plan: Plan, folders: Folders) -> Iterator[DataReport]:
+    """Of a table that was split by rows, the table itself: nobody knows the rows of the copies."""
+    if (origin := _state(folders)["split"]) is not None:
+        yield check_data(source_of(Path(origin)), plan.table)
+        return
+    yield from (check_source(plan, name, source) for name, source in _sources(plan, folders).items())
+
+
+def check_test(plan: Plan, test: Path | None) -> None:
+    """Held-out rows that cannot be used are told before a run is carried on, not after it."""
+    if test is not None and not (report := check_data(source_of(test), plan.table)).usable:
+        raise DataError(str(report))
 
 
 def run(plan: Plan, folders: Folders, seed: int | None, watch: Watch) -> Release:
     """Start the parties, run the aggregator, clean up. An interrupted run can be resumed."""
     homes = {party.name: folders.party(party.name) for party in plan.parties}
+    wait_for_ledgers(homes.values())
     grid = LocalGrid(homes, processes=os.cpu_count() or 1)
     try:
         exchange = GridExchange(grid, ANSWER_TIMEOUT_SECONDS)
@@ -159,30 +187,57 @@ def _sources(plan: Plan, folders: Folders) -> dict[str, Source]:
 
 
 def load_unfinished(folders: Folders) -> tuple[Plan, int | None]:
-    """The plan and seed of an interrupted run."""
+    """The plan and seed of an interrupted run, whose answers so far are about files that must not have changed."""
     if not folders.plan.exists():
         raise InputError(f"there is no unfinished run under {folders.out}; start one without --resume")
-    state = json.loads(folders.plan.read_text())
+    state = _state(folders)
+    for path, digest in state["files"].items():
+        if Path(path).is_file() and _sha256(Path(path)) != digest:
+            raise InputError(
+                f"{path} has changed since this run began, and its first answers are about the rows of then. Put the "
+                "old file back, or start anew with --overwrite instead of --resume."
+            )
     return parse_plan(state["plan"]), state["seed"]
 
 
-def _write_homes(plan: Plan, data: dict[str, Path], folders: Folders, seed: int | None) -> None:
-    from fed_node.consent import administration
+def _state(folders: Folders) -> dict[str, Any]:
+    state: dict[str, Any] = json.loads(folders.plan.read_text())
+    return {"files": {}, "split": None} | state  # those of before have none
 
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_homes(
+    plan: Plan, data: dict[str, Path], folders: Folders, seed: int | None, origins: Sequence[Path]
+) -> None:
+    """Every party's home, several at a time: most of it is waiting for the disk."""
     keys = {name: IdentityKey.generate() for name in data}
-    for name, path in data.items():
+    peers = {name: key.identity.to_text() for name, key in keys.items()}
+
+    def write(name: str) -> None:
+        from fed_node.consent import administration
+
         home = folders.party(name)
         settings = {
             "name": name,
-            "data": source_of(path).model_dump(mode="json"),
+            "data": source_of(data[name]).model_dump(mode="json"),
             "seed": seed,
-            "peers": {peer: key.identity.to_text() for peer, key in keys.items() if peer != name},
+            "peers": {peer: text for peer, text in peers.items() if peer != name},
         }
         write_durably(home / "party.yaml", write_yaml(settings).encode())
         write_durably(home / "identity.key", keys[name].to_pem())
         administration.approve(home, plan)
+
+    with ThreadPoolExecutor(HOMES_AT_ONCE) as pool:
+        list(pool.map(write, data))
     write_durably(folders.key, IdentityKey.generate().to_pem())
-    state = {"plan": plan.model_dump(mode="json", by_alias=True), "seed": seed}
+    files = {str(path.resolve()): _sha256(path) for path in origins}
+    split = next(iter(files), None) if plan.partition == "rows" and Path(ROWS) in data.values() else None
+    dumped = plan.model_dump(mode="json", by_alias=True)
+    state = {"plan": dumped, "seed": seed, "files": files, "split": split}
     write_durably(folders.plan, json.dumps(state, indent=2).encode())
 
 

@@ -11,12 +11,13 @@ from itertools import combinations
 
 import numpy as np
 
-from synth.constraints import Between, Constraint, Impossible, Mask, Order, instants, matches
+from synth.constraints import Between, Constraint, Impossible, Mask, Order, Total, coarsest, instants, matches
 from synth.counting.fitting import Zeros
 from synth.encoding.bins import Bins
 from synth.encoding.cells import Cells
 from synth.encoding.contingency import Ints
 from synth.encoding.scales import Floats
+from synth.totals import total_range
 
 
 def labels_apart(constraints: Sequence[Constraint], cells: Cells) -> dict[str, Ints]:
@@ -40,6 +41,8 @@ def zeros(constraints: Sequence[Constraint], bins: Bins, names: list[str]) -> li
             found.append(_impossible(one, bins, names))
         elif isinstance(one, Order):
             found += [_ordered(pair, bins, names) for pair in combinations(one.columns, 2)]
+        elif isinstance(one, Total) and one.column is None and len(one.terms) == 2 and set(one.terms) <= set(names):
+            found.append(_bounded(one, bins, names))
     return found
 
 
@@ -56,8 +59,21 @@ def _impossible(one: Impossible, bins: Bins, names: list[str]) -> Zeros:
 def _ordered(pair: tuple[str, str], bins: Bins, names: list[str]) -> Zeros:
     """A bin of the first column that begins above the end of a bin of the second cannot go with it."""
     low, high = _bounds(pair[0], bins)[0], _bounds(pair[1], bins)[1]
+    unit = coarsest(pair, bins.cells.schema) or 1.0
+    if unit != 1.0:
+        low, high = np.floor(low / unit), np.floor(high / unit)
     possible = ~(low[:, None] > high[None, :])  # comparisons with a missing bin's NaN are False: always possible
     return Zeros((names.index(pair[0]), names.index(pair[1])), possible)
+
+
+def _bounded(one: Total, bins: Bins, names: list[str]) -> Zeros:
+    """Two bins cannot go together if every total of their values is out of bounds."""
+    ends = {name: _bounds(name, bins) for name in one.terms}
+    lows, highs = ({name: both[side] for name, both in ends.items()} for side in (0, 1))
+    least, largest = total_range(one, lows, highs, bins.cells.schema)
+    possible = ~((least > one.high) | (largest < one.low))  # always with a missing bin's NaN
+    first, second = (names.index(name) for name in one.terms)
+    return Zeros((first, second), possible) if first < second else Zeros((second, first), possible.T)
 
 
 def _bounds(name: str, bins: Bins) -> tuple[Floats, Floats]:

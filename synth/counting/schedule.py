@@ -10,12 +10,10 @@ import sys
 from itertools import combinations
 from math import sqrt
 
-from dp_accounting.gaussian_mechanism import get_sigma_gaussian
-
 from synth.budget import set_aside, synthesis_share
 from synth.encoding.contingency import Clique
 from synth.plan import Plan
-from synth.privacy.calibration import calibrate_count_variance, variance_for_share
+from synth.privacy.calibration import calibrate_count_variance, gaussian_sigma, variance_for_share
 from synth.privacy.events import CountNoise
 
 MANY = 4  # the target's pairs are many if this many times as many were more than the plan counts
@@ -47,7 +45,7 @@ def _borne_pairs(plan: Plan, share: float) -> int:
     if plan.privacy == "none":
         return sys.maxsize
     spent = synthesis_share(plan) * share * plan.noisy_parties / len(plan.parties)
-    sigma = get_sigma_gaussian(plan.privacy.epsilon, plan.privacy.delta) / sqrt(spent)  # of the counts of one table
+    sigma = gaussian_sigma(plan.privacy.epsilon, plan.privacy.delta) / sqrt(spent)  # of the counts of one table
     return int((plan.declared_rows / (ROWS_PER_SIGMA * sigma)) ** 2)
 
 

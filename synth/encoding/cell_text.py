@@ -43,7 +43,7 @@ def read_labels(cells: pd.Series, column: DiscreteColumn, empty_texts: list[str]
 def read_numbers(cells: pd.Series, column: Integer | Continuous, empty_texts: list[str]) -> tuple[Floats, list[Flaw]]:
     """Numbers at the declared precision; NaN where the cell is empty."""
     cells, empty = emptied(cells, empty_texts, ("0", "1"))
-    numbers = _numbers(cells)
+    numbers = _numbers(_plainly_written(cells, column))
     scale = scale_of(column)
     rounded, infinite = scale.round(numbers), np.isinf(numbers)
     flaws = [
@@ -79,6 +79,20 @@ def read_times(cells: pd.Series, column: Datetime, empty_texts: list[str]) -> tu
         *_bound_flaws(seconds, ~np.isnan(seconds), scale_of(column), column, "times"),
     ]
     return seconds, flaws
+
+
+def _plainly_written(cells: pd.Series, column: Integer | Continuous) -> pd.Series:
+    """Texts without a currency and thousands' marks, with a decimal point; each cell by itself."""
+    if (column.written is None and column.affix is None) or is_numeric_dtype(cells.dtype):
+        return cells
+    texts = cells.astype("str")
+    if column.affix is not None:
+        texts = texts.str.removeprefix(column.affix).str.removesuffix(column.affix).str.strip()
+    if column.written == "1,234.5":
+        texts = texts.str.replace(",", "", regex=False)
+    elif column.written is not None:
+        texts = texts.str.replace(r"[.\s]", "", regex=True).str.replace(",", ".", regex=False)
+    return texts
 
 
 def _numbers(cells: pd.Series) -> Floats:

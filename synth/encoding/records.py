@@ -123,6 +123,10 @@ class Codec:
         """Everything that keeps `encode` from accepting the frame, for the party's own eyes."""
         return self._read(frame)[1]
 
+    def problems_of_header(self, header: list[str]) -> list[Problem]:
+        """The same of a frame without rows."""
+        return _header_problems(self.schema, header)
+
     def decode(self, records: Records) -> pd.DataFrame:
         """A frame with labels, numbers at declared precision and times written in the declared format."""
         return pd.DataFrame(

@@ -33,14 +33,14 @@ class AveragedSettings(FamilySettings):
     depth: int = Field(1, ge=1, le=8, description="Hidden layers, of each network.")
     bins: int = Field(24, ge=2, le=256, description="Most bins that a number is learned in; faithful: none.")
     averaging: float = Field(
-        0.8, ge=0, lt=1, description="Memory of the running average over rounds that rows are drawn from; 0: the last."
+        0.6, ge=0, lt=1, description="Memory of the running average over rounds that rows are drawn from; 0: the last."
     )
     candidates: int = Field(3, ge=1, le=1000, description="Rows made per row kept; the released histograms choose.")
     exchange: Exchange = Field(
-        "weights",
-        description="'weights': a round is several steps at every party, each with all of its noise; `server` says "
-        "what is made of them. 'gradients': every step is a round and the parties sum their gradients, so that "
-        "privacy.noise 'shared' holds for them too.",
+        "gradients",
+        description="'gradients': every step is a round and the parties sum their gradients, so that privacy.noise "
+        "'shared' holds for them too. 'weights': a round is several steps at every party, each with all of its noise; "
+        "`server` says what is made of them.",
     )
     server: ServerSettings = Field(default_factory=ServerSettings, description="The federated optimiser.")
     noise_multiplier: float | None = Field(

@@ -27,6 +27,13 @@ _DECADE = 9000  # four-digit mantissas 1000 … 9999
 _LARGEST_NOISE = 8 * _DECADE  # grid index of 10^8; more noise than this is no mechanism
 
 
+@lru_cache(maxsize=1024)  # asked anew for every party of a plan
+def gaussian_sigma(epsilon: float, delta: float) -> float:
+    """The noise of a Gaussian mechanism of sensitivity 1 that costs (ε, δ)."""
+    return float(get_sigma_gaussian(epsilon, delta))
+
+
+@lru_cache(maxsize=1024)
 def variance_for_share(epsilon: float, delta: float, share: float, queries: int) -> float:
     """Noise for counts that may cost a share of a budget whose rest is calibrated afterwards, by exact composition.
 
@@ -36,7 +43,7 @@ def variance_for_share(epsilon: float, delta: float, share: float, queries: int)
     _check_budget(epsilon, delta)
     if not 0 < share < 1:
         raise PrivacyError(f"a share of the budget must lie between 0 and 1, got {share}")
-    sigma = get_sigma_gaussian(epsilon, delta) / math.sqrt(share)
+    sigma = gaussian_sigma(epsilon, delta) / math.sqrt(share)
     return calibrate_count_variance(float(get_epsilon_gaussian(sigma, delta)), delta, queries)
 
 
@@ -101,7 +108,7 @@ def _least_noise(epsilon: float, delta: float, event: CountNoise | SampledGaussi
 def _estimate(epsilon: float, delta: float, event: CountNoise | SampledGaussian, others: tuple[Event, ...]) -> int:
     """Where to start: counts as if they were alone and their noise Gaussian, steps by Rényi DP."""
     if isinstance(event, CountNoise):
-        variance = event.queries * get_sigma_gaussian(epsilon, delta) ** 2
+        variance = event.queries * gaussian_sigma(epsilon, delta) ** 2
         return min(_grid_index(math.log(variance)), _LARGEST_NOISE)
 
     def cost(index: int) -> float:

@@ -108,7 +108,7 @@ class Pod(Aggregator):
 
 
 def fetch(pod: Pod, out: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> tuple[BaseException | None, set[str]]:
-    monkeypatch.setattr(commands_run, "_aggregator", lambda *_: pod)
+    monkeypatch.setattr(commands_run, "operated", lambda *_: pod)
     result = CliRunner().invoke(app, ["fetch", "small", "--out", str(out), *more])
     return result.exception, {path.name for path in out.iterdir()}
 

@@ -57,3 +57,22 @@ def test_nothing_is_written_over_or_after_a_mistake(schema: Path, tmp_path: Path
     with pytest.raises(InputError, match="exists"):
         new(schema, out, "--party=north=5000")
     assert out.read_text() == "mine"
+
+
+def test_one_file_for_everybody(schema: Path, tmp_path: Path) -> None:
+    """What `plan bundle` writes is the plan, schema inside, under the same digest."""
+    plan, whole = tmp_path / "study.yaml", tmp_path / "elsewhere" / "whole.yaml"
+    new(schema, plan, "--party=a=5000", "--party=b=5000")
+    whole.parent.mkdir()
+    command = ["plan", "bundle", str(plan), "-o", str(whole)]
+    assert CliRunner().invoke(assembled(["plan"]), command).exit_code == 0
+    assert read_plan(whole).digest() == read_plan(plan).digest()
+    assert read_plan(whole).digest() in whole.read_text()
+    assert isinstance(CliRunner().invoke(assembled(["plan"]), command).exception, InputError)
+
+
+def test_what_is_left_out_is_asked_for(schema: Path, tmp_path: Path) -> None:
+    asked = ["plan", "new", "-o", str(tmp_path / "asked.yaml")]
+    done = CliRunner().invoke(assembled(["plan"]), asked, input=f"{schema}\nnorth=4000 south=3000\n")
+    assert done.exit_code == 0, done.output
+    assert [party.rows for party in read_plan(tmp_path / "asked.yaml").parties] == [4000, 3000]

@@ -128,3 +128,86 @@ def test_na_among_codes_is_a_label_and_elsewhere_an_empty_cell_that_is_told() ->
     numbers = draft_schema(continents.assign(age=["1.5", "NA", "3.5", ""] * 50), None)
     assert "missing_values" not in numbers
     assert "'NA'" in numbers["columns"]["continent"]["description"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (
+            ["2020-03-01 10:30:00", "2021-01-02 03:04:05", "2023-05-06 11:31:59"],
+            {"precision": "second", "format": "%Y-%m-%d %H:%M:%S"},
+        ),
+        (
+            ["2020-03-01T10:30", "2021-01-02T03:04", "2023-05-06T11:31"],
+            {"precision": "minute", "format": "%Y-%m-%dT%H:%M"},
+        ),
+        (["01.03.2020", "26.05.2023", "07.07.2021"], {"format": "%d.%m.%Y", "min": "2020-01-01", "max": "2023-12-31"}),
+        (
+            ["01.03.2020 08:15", "26.05.2023 09:45", "07.07.2021 10:00"],
+            {"precision": "minute", "format": "%d.%m.%Y %H:%M"},
+        ),
+        (["31/01/2020", "26/05/2023", "07/07/2021"], {"format": "%d/%m/%Y"}),
+        (["01/31/2020", "05/26/2023", "07/07/2021"], {"format": "%m/%d/%Y"}),
+        (["2020-03-05", "2020-11-20", "2020-07-07"], {"min": "2020-03-01", "max": "2020-11-30"}),
+        (["1,5", "2,25", "13,75"], {"kind": "continuous", "written": "1,5", "min": 1.0, "max": 20.0, "decimals": 2}),
+        (["1.234,5", "22.000,75", "13,75"], {"kind": "continuous", "written": "1.234,5", "max": 30000.0}),
+        (["1,234", "22,000", "1,300"], {"kind": "integer", "written": "1,234.5", "min": 1000, "max": 30000}),
+        (["$5.00", "$17.25", "$8.10"], {"kind": "continuous", "affix": "$", "max": 20.0}),
+        (["1.234,50 €", "99,00 €", "7,25 €"], {"kind": "continuous", "affix": "€", "written": "1.234,5"}),
+    ],
+)
+def test_cells_as_people_write_them(cells: list[str], expected: dict[str, Any]) -> None:
+    """A schema that describes them, so that every cell is read and nothing must be repaired."""
+    several = pd.DataFrame({"x": [*cells * 10, *cells], "y": "a"})
+    content = draft_schema(several, None)
+    column = content["columns"]["x"]
+    assert expected.items() <= column.items()
+    Codec(parse_schema(content)).encode(several)
+
+
+def test_a_few_bad_cells_do_not_make_numbers_words() -> None:
+    cells = [str(n % 70 + 0.5) for n in range(200)]
+    cells[17] = "see file"
+    content = draft_schema(pd.DataFrame({"x": cells, "y": ["a", "b"] * 100}), None)
+    assert content["columns"]["x"]["kind"] == "continuous"
+    assert content["columns"]["x"]["missing"] is True
+    assert "see file" not in str(content)
+    _, problems = Codec(parse_schema(content)).fit(pd.DataFrame({"x": cells, "y": ["a", "b"] * 100}))
+    assert [(problem.cells, problem.outcome) for problem in problems] == [(1, "become empty")]
+
+
+def test_some_hundred_labels_are_labels_where_rows_share_them() -> None:
+    many = pd.DataFrame({"code": [f"K{n % 300:03}" for n in range(3000)], "y": ["a", "b"] * 1500})
+    assert draft_schema(many, None)["columns"]["code"]["kind"] == "categorical"
+    assert draft_schema(many.head(600), None)["columns"]["code"]["kind"] == "identifier"
+
+
+def test_a_draft_never_replaces_a_file_and_says_how_to_keep_a_column(tmp_path: Path) -> None:
+    rows, out = tmp_path / "rows.csv", tmp_path / "schema.yaml"
+    pd.DataFrame({"number": range(200), "y": ["a", "b"] * 100}).to_csv(rows, index=False)
+    out.write_text("mine")
+    refused = CliRunner().invoke(app, ["schema", "draft", str(rows), "-o", str(out)])
+    assert isinstance(refused.exception, InputError)
+    assert out.read_text() == "mine"
+    done = CliRunner().invoke(app, ["schema", "draft", str(rows), "-o", str(out), "--overwrite"])
+    assert done.exit_code == 0, done.output
+    assert '{"kind": "integer", "min": 0, "max": 200}' in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("x.xlsx", b"PK\x03\x04" + bytes(100), "save the sheet as CSV"),
+        ("x.csv", b"PK\x03\x04" + bytes(100), "zip archive or a spreadsheet"),
+        ("x.csv", bytes(range(256)) * 20, "no text"),
+        ("x.csv", b"1,2,3\n4,5,6\n7,8,9\n", "header line"),
+        ("x.csv", "naïve,b\nü,1\n".encode("latin-1"), "UTF-8"),
+        ("x.csv", b"a,b\n\xff\xfe,1\n\xfc,2\n", "encoding"),
+        ("x.csv.gz", b"\x1f\x8b" + b"no gzip at all", "cannot be read"),
+    ],
+)
+def test_what_is_no_table_is_a_sentence(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    result = CliRunner().invoke(app, ["schema", "draft", str(tmp_path / name)])
+    assert isinstance(result.exception, InputError), result.output
+    assert says in str(result.exception)

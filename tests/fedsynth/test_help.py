@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from fedsynth.cli import app
+from fedsynth.cli import MODULES, SUMMARIES, app, contents
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -52,3 +54,25 @@ def test_every_example_file_that_a_help_names_exists(path: tuple[str, ...]) -> N
     helps = [ALL[path].help, *(getattr(parameter, "help", None) for parameter in ALL[path].params)]
     for named in re.findall(r"examples/[\w./-]*\w", " ".join(filter(None, helps))):
         assert (ROOT / named).exists(), f"`fedsynth {' '.join(path)} --help` names {named}, which does not exist"
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    """It is printed without loading any of them."""
+    assert list(SUMMARIES) == list(MODULES)
+    for name, summary in SUMMARIES.items():
+        assert " ".join((ALL[(name,)].help or "").split("\n\n")[0].split()) == summary
+
+
+def test_help_and_import_load_nothing_heavy() -> None:
+    script = (
+        "import sys, fedsynth.cli; sys.argv = ['fedsynth', '--help']\n"
+        "try: fedsynth.cli.main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'torch', 'pandas', 'flwr', 'scipy', 'sklearn', 'kubernetes', 'pydantic'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_misspelt_command_is_guessed_once() -> None:
+    assert CliRunner().invoke(contents(), ["simulat"]).output.count("Did you mean") == 1

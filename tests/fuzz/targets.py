@@ -22,6 +22,7 @@ from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 from crypto.errors import CryptoError
 from fed_node.consent.approvals import sent_plan
 from fedsynth.documents import read_document, read_plan, read_schema
+from fedsynth.drawing import draw_rows
 from fedsynth.keyring import read_keys
 from fedsynth.model_file import model_of
 from synth.certificate.certificate import parse_certificate
@@ -184,7 +185,7 @@ def make_model(chance: random.Random) -> bytes:
 def use_model(content: bytes) -> None:
     model = model_of(content, "a model")
     model.require_no_formulas()
-    model.draw(5, 0, None)
+    draw_rows(model, 5, seed=0)
 
 
 # ── messages ──

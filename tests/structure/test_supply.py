@@ -9,6 +9,7 @@ import tarfile
 import tomllib
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import yaml
@@ -20,6 +21,23 @@ PIN = re.compile(r"^([A-Za-z0-9_.-]+)(?:\[[a-z]+\])?==([^\s;]+)", re.MULTILINE)
 
 def _pins(text: str) -> dict[str, str]:
     return {name.lower().replace("_", "-"): version for name, version in PIN.findall(text)}
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[\[<>=~! ]", requirement)[0].lower().replace("_", "-")
+
+
+def _parts(project: dict[str, Any]) -> list[list[str]]:
+    """What is needed anywhere, but for the developers' tools."""
+    extras = project["optional-dependencies"]
+    return [project["dependencies"], *(extras[name] for name in ("node", "neural", "cluster", "sources"))]
+
+
+def test_what_is_installed_beside_other_things_has_a_range() -> None:
+    """An exact version would keep everybody else from having another; Flower alone must be alike on both sides."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    exact = {_name(each) for part in _parts(project) for each in part if "==" in each}
+    assert exact == {"flwr"}
 
 
 def _script(name: str) -> ModuleType:
@@ -44,8 +62,10 @@ def test_locks_hold_the_versions_that_are_tested(lock: str) -> None:
     """`make lock` brings them up to date."""
     locked, tested = _pins((LOCKS / f"{lock}.txt").read_text()), _pins((ROOT / "constraints.txt").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = _pins("\n".join(project["dependencies"]))
-    assert wanted.keys() <= locked.keys()
+    wanted = {_name(each) for part in _parts(project) for each in part}
+    assert wanted
+    assert wanted <= locked.keys()
+    assert wanted <= tested.keys()
     for name, version in locked.items():
         assert version.removesuffix("+cpu") == tested.get(name, version), name
 

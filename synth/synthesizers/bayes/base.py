@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from synth.constraints import determined
+from synth.constraints import computed
 from synth.counting.drawing import Drawing
 from synth.encoding import contingency
 from synth.encoding.bins import Bins
@@ -28,7 +28,7 @@ class BayesBase(Synthesizer):
 
     def __init__(self, plan: Plan, settings: BayesSettings, cells: Cells) -> None:
         self.plan, self.settings, self.cells = plan, settings, cells
-        related = determined(plan.constraints)
+        related = computed(plan.constraints)
         self.names = [name for name in plan.table.released if name not in related]
         if len(self.names) < 2:
             raise PlanError("'bayes' needs two columns that no relation determines; this schema has fewer")

@@ -22,6 +22,7 @@ class FindiffSettings(AveragedSettings):
     # Sattarov et al. 2024: three layers of 1024, T = 500, Adam at FinDiff's 1e-4, Γ = 100 over up to 3000 rounds of
     # batches of 16, which on a fifth of Adult is a rate of 0.00246.
     published_values: ClassVar[dict[str, Any]] = {
+        "exchange": "weights",
         "rounds": 3000,
         "steps_per_round": 100,
         "sample_rate": 0.00246,

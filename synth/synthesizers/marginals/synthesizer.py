@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from synth.constraints import determined
+from synth.constraints import computed
 from synth.counting import possible
 from synth.counting.binning import bins_worth_counting
 from synth.counting.drawing import Drawing
@@ -49,7 +49,7 @@ class Marginals(Synthesizer):
             raise PlanError("the plan's synthesizer is not 'marginals'; build it from its own settings")
         self.plan, self.settings = plan, plan.synthesizer
         self.cells = grid_of(plan)
-        related = determined(plan.constraints)
+        related = computed(plan.constraints)
         self.names = [name for name in plan.table.released if name not in related]
         if len(self.names) < 2:
             raise PlanError("'marginals' needs two columns that no relation determines; this schema has fewer")

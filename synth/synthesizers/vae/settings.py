@@ -22,6 +22,7 @@ class VaeSettings(AveragedSettings):
     # The thesis's choice on Adult: 20 local epochs of batches of 200 rows, 100 rounds, weight decay 1e-4, Adam at
     # TVAE's 1e-3. A third of Adult has 8,683 rows in the thesis's split: 43 batches an epoch.
     published_values: ClassVar[dict[str, Any]] = {
+        "exchange": "weights",
         "rounds": 100,
         "steps_per_round": 868,
         "sample_rate": 0.023,

@@ -75,7 +75,7 @@ def test_fedprox_holds_a_party_near_and_without_it_nothing_changes(family: str) 
 
     def moved(server: dict[str, float] | None) -> tuple[float, Arrays]:
         settings: dict[str, Any] = {"name": family, "rounds": 1, "steps_per_round": 12}
-        settings |= {"generator": {"warm_start_steps": 0, "width": 8}} if family == "ctgan" else {}
+        settings |= {"generator": {"warm_start_steps": 0, "width": 8}} if family == "ctgan" else {"exchange": "weights"}
         plan = plan_of(settings | ({"server": server} if server is not None else {}))
         federation = Inline(plan, {p.name: Codec(plan.table).encode(table(p.rows)) for p in plan.parties}, 1)
         synthesizer = build(plan)

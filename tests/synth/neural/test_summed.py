@@ -15,7 +15,8 @@ from synth.neural.synthesizer import NeuralSynthesizer
 from synth.plan import parse_plan
 from synth.privacy.dpsgd import lattice_sensitivity
 from synth.privacy.events import SampledGaussian, SharedGaussian
-from synth.synthesizers.registry import build
+from synth.synthesizers.registry import FAMILIES, build, settings_of
+from tests.contract.test_synthesizers import SMALLEST
 from tests.inline import Inline, statistics_of, trained
 from tests.small import plan_content, plan_of, table
 
@@ -56,7 +57,14 @@ def test_three_parties_train_as_one_would() -> None:
         np.testing.assert_allclose(left[name], right[name], rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("settings", [SMALL, CTGAN])
+def takes_part(name: str) -> bool:
+    return "exchange" in settings_of(name).model_fields
+
+
+EVERYONE = [SMALL, *(SMALLEST[name] | {"exchange": "gradients"} for name in sorted(FAMILIES) if takes_part(name))]
+
+
+@pytest.mark.parametrize("settings", EVERYONE, ids=lambda settings: settings["name"])
 @pytest.mark.parametrize(("noise", "colluders", "shares"), [("shared", 1, 2), ("shared", 0, 3), ("local", 1, 1)])
 def test_the_opened_sum_has_the_noise_that_was_charged(
     settings: dict[str, Any], noise: str, colluders: int, shares: int
@@ -158,3 +166,15 @@ def test_exchanging_weights_stays_what_it_was() -> None:
 def test_what_does_not_go_together_is_refused(changes: dict[str, Any], privacy: Any) -> None:
     with pytest.raises(PlanError, match="exchange"):
         build(parse_plan(plan_content({"name": "ctgan", "exchange": "gradients"} | changes) | {"privacy": privacy}))
+
+
+@pytest.mark.parametrize("family", ["vae", "findiff"])
+def test_families_on_bins_sum_gradients_unless_they_are_told_to_average(family: str) -> None:
+    """By default a step is a round with noise that parties share; what was published averages weights."""
+    shared, averaged = plan_of({"name": family}), plan_of({"name": family, "exchange": "weights"})
+    assert (shared.family.answers, averaged.family.answers) == ("gradients", "updates")
+    assert shared.family.asks == 10 * averaged.family.asks
+    assert plan_of({"name": family}, profile="faithful").family.answers == "updates"
+    with pytest.raises(PlanError, match="exchange"):
+        build(plan_of({"name": family, "server": {"optimizer": "fedyogi"}}))
+    build(plan_of({"name": family, "exchange": "weights", "server": {"optimizer": "fedyogi", "proximal": 0.01}}))

@@ -103,7 +103,7 @@ def test_what_is_fixed_is_seen_by_every_other_column() -> None:
 
 def test_without_noise_it_learns_what_depends_on_what() -> None:
     federation = world(
-        rows=1_000, privacy="none", synthesizer={"rounds": 5, "steps_per_round": 40, "width": 32, "sample_rate": 0.2}
+        rows=1_000, privacy="none", synthesizer={"rounds": 20, "steps_per_round": 10, "width": 32, "sample_rate": 0.2}
     )
     rows = trained(federation).sample(2_000, seed=1).columns
     present = ~np.isnan(rows["dose"])

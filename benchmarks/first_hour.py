@@ -1,0 +1,164 @@
+"""The first hour, measured: `python -m benchmarks.first_hour`; the last line is one JSON object.
+
+- `api_lines`: lines from a DataFrame to a synthetic table, counted in a script that is then run;
+- `light_install_mb`: what `pip install` of the built wheel, without extras, puts into an empty environment (the exact
+  versions of constraints.txt, byte code included); light commands are then run there, and a federation must say what
+  it lacks;
+- `import_seconds`, `cli_help_seconds`: `import fedsynth` and `fedsynth --help` in that environment, median of five new
+  processes;
+- `wrong_inputs`, `tracebacks`, `files_lost`: see `benchmarks/wrong_inputs.py`;
+- `parties_100_seconds`: `fedsynth simulate --parties 100` on Adult without evaluation (`--parties N` for others).
+
+`sandbox_seconds` and the console's first paint are measured by the modules of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.wrong_inputs import fingerprints, lost, material, tried
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = """import pandas as pd
+from fedsynth import synthesize
+table = pd.read_csv("rows.csv")
+result = synthesize(table, epsilon=3.0)
+result.table.to_csv("made.csv", index=False)
+"""
+SHORTAGE = "pip install 'fedsynth[node]'"
+RUNS = 5
+
+
+def api_lines(folder: Path) -> int:
+    material(folder)
+    (folder / "script.py").write_text(SCRIPT)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "script.py"], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+    assert (folder / "made.csv").exists()
+    return len(SCRIPT.splitlines())
+
+
+def light_install(folder: Path) -> dict[str, Any]:
+    """A wheel of this tree in an environment that has nothing else."""
+    tree = folder / "tree"
+    tree.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", "synth", "crypto", "fed_node", "aggregator", "fedsynth"):
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / name)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "-w", str(folder), str(tree)], check=True)
+    (wheel,) = folder.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "empty")], check=True)
+    python = folder / "empty" / "bin" / "python"
+    before = size_mb(folder / "empty")
+    install = [str(python), *pip[1:], "install", "-c", str(ROOT / "constraints.txt"), str(wheel)]
+    subprocess.run(install, check=True)
+    return {
+        "light_install_mb": round(size_mb(folder / "empty") - before),
+        "import_seconds": seconds([str(python), "-c", "import fedsynth"], folder),
+        "cli_help_seconds": seconds([str(python.with_name("fedsynth")), "--help"], folder),
+        "light_commands": light_commands(python.with_name("fedsynth"), folder),
+    }
+
+
+def light_commands(command: Path, folder: Path) -> int:
+    """How many of these do what they should without networks, ciphers and clusters."""
+    material(folder)
+    cases = [
+        (["schema", "draft", "rows.csv"], 0, "kind: continuous"),
+        (["schema", "check", "plan.yaml"], 0, "digest"),
+        (["plan", "new", "--schema", "schema.yaml", "--party", "a=900", "-o", "new.yaml"], 0, "Wrote"),
+        (["verify", "nowhere.json"], 2, "cannot be read"),
+        (["simulate", "rows.csv"], 2, SHORTAGE),
+    ]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"COLUMNS": "200"}
+    good = 0
+    for arguments, code, words in cases:
+        done = subprocess.run(
+            [str(command), *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        said = done.stdout + done.stderr
+        good += done.returncode == code and words in said and "Traceback" not in said
+    return good
+
+
+def seconds(command: list[str], folder: Path) -> float:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    taken = []
+    for _ in range(RUNS):
+        began = time.perf_counter()
+        subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+        taken.append(time.perf_counter() - began)
+    return round(statistics.median(taken), 3)
+
+
+def size_mb(folder: Path) -> float:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()) / 1e6
+
+
+def wrong_inputs(folder: Path) -> dict[str, Any]:
+    material(folder)
+    before = fingerprints(folder)
+    shutil.rmtree(folder)
+    folder.mkdir()
+    outcomes = tried(folder)
+    for outcome in outcomes:
+        if outcome.traceback or outcome.exit_code == 0:
+            print(json.dumps(outcome.__dict__, ensure_ascii=False))
+    return {
+        "wrong_inputs": len(outcomes),
+        "tracebacks": sum(outcome.traceback for outcome in outcomes),
+        "accepted": sum(outcome.exit_code == 0 for outcome in outcomes),
+        "files_lost": len(lost(before, fingerprints(folder))),
+    }
+
+
+def many_parties(folder: Path, count: int) -> dict[str, Any]:
+    began = time.perf_counter()
+    subprocess.run(
+        [
+            *(sys.executable, "-c", "from fedsynth.cli import main; main()", "simulate", "examples/adult.yaml"),
+            *("--data", "examples/data/adult-train.csv.gz", "--partition", "iid", "--parties", str(count)),
+            *("--no-evaluate", "--seed", "1", "--out", str(folder / "many")),
+        ],
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    return {f"parties_{count}_seconds": round(time.perf_counter() - began, 1)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure the first hour.")
+    parser.add_argument("--parties", type=int, default=100)
+    parser.add_argument("--only", choices=["api", "install", "wrong", "parties"], help="One part alone.")
+    said = parser.parse_args()
+    found: dict[str, Any] = {"cores": os.cpu_count(), "load_before": round(os.getloadavg()[0], 1)}
+    with tempfile.TemporaryDirectory() as place:
+        for name in ("api", "install", "wrong", "parties"):
+            if said.only not in (None, name):
+                continue
+            folder = Path(place) / name
+            folder.mkdir()
+            match name:
+                case "api":
+                    found["api_lines"] = api_lines(folder)
+                case "install":
+                    found |= light_install(folder)
+                case "wrong":
+                    found |= wrong_inputs(folder)
+                case "parties":
+                    found |= many_parties(folder, said.parties)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
