@@ -57,7 +57,7 @@ check: setup  ## Style, types and layers
 	$(BIN)/lint-imports
 
 # Every benchmark is one module of benchmarks/, and its last words are the figures: `make bench-ctgan` and so on.
-bench-%: setup  ## One benchmark: adversary doors first-hour ctgan neural dpsgd secure-sum party forecast marginals tables large vertical bayes evaluate peers (hours)
+bench-%: setup  ## One benchmark: adversary doors first-hour ctgan neural nominal dpsgd secure-sum party forecast marginals tables large vertical bayes evaluate peers (hours)
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-cluster: setup  ## What a federation in a cluster costs beside the computing (images as for test-kind)
@@ -110,7 +110,10 @@ test-chaos: setup  ## A dozen runs and a hundred faults on kind, nobody at the k
 	@[ -n "$(KUBECONFIG)" ] || $(MAKE) images TAG=dev
 	$(BIN)/pytest -m chaos -v -s --durations=20 tests/e2e/test_chaos.py
 
+docs: setup  ## The documentation as a site in build/site; reading it needs no network
+	$(BIN)/mkdocs build --quiet --site-dir build/site
+
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help nginx images-twice sbom lock setup postgresql chromium report-shots demo test fuzz check crosscheck-metrics bench-cluster images test-kind test-chaos clean
+.PHONY: help docs nginx images-twice sbom lock setup postgresql chromium report-shots demo test fuzz check crosscheck-metrics bench-cluster images test-kind test-chaos clean

@@ -66,6 +66,9 @@ SUMMARIES = {
     "forget": "Remove a run from the aggregator: its checkpoint, report and release. Fetch what you need first.",
     "fetch": "Bring a finished run's table, model and certificate here; of a withheld one the "
     "certificate and the reasons.",
+    "backup": "Copy the aggregator's checkpoints, releases and audit log into one file. Runs may go on meanwhile.",
+    "restore": "Put a copy back into an installed aggregator. Runs that are there stay; the audit log must "
+    "go on from its own.",
     "uninstall": "Remove a release and what its runs and tests left. Its volume stays, and its Secrets "
     "unless --secrets is said.",
     "audit-log": "Print the aggregator's audit log: who ran, resumed, stopped, fetched, and whom it "

@@ -295,6 +295,17 @@ def test_keys_of_fewer_parties_are_refused_by_the_parties(tmp_path: Path) -> Non
     assert refusal_of(attacked)[1] == "crypto.participation.too-few-parties"
 
 
+def test_an_aggregator_that_was_killed_takes_the_run_up_again(tmp_path: Path, small_letters: None) -> None:
+    """New keys, the same question: all letters go out again, nothing is added twice, the stored answer is sent."""
+    killed = consortium(tmp_path)
+    sums, ask, sequence = prepared(killed)
+    before = sums.total(ask, sequence).arrays["counts"]
+    again = admitted(killed)
+    assert again.epoch is not None
+    assert again.epoch.number == 1
+    np.testing.assert_array_equal(again.total(ask, sequence).arrays["counts"], before)
+
+
 def test_letters_are_written_under_plans_by_columns_only(tmp_path: Path) -> None:
     plan, rows = plan_of({"name": "marginals"}, privacy="none"), Records({"age": np.zeros(3)})
     seal = Seal(plan, "party-1", RUN, tmp_path, {}, Remembered())
