@@ -26,7 +26,8 @@ from synth.certificate.certificate import (
 from synth.certificate.linkage import linkage_record, relation_of
 from synth.certificate.participation import Absent, Participation, first_missing
 from synth.encoding.formulas import formulas_in
-from synth.encoding.records import Codec, Records
+from synth.encoding.records import Records
+from synth.encoding.unrolling import written
 from synth.errors import OutputError, PlanError
 from synth.interface import Synthesizer
 from synth.messages import archive
@@ -66,7 +67,7 @@ def publish(
     key: IdentityKey | None = None,
 ) -> Release:
     """Write everything beside its place first, then move it: a full disk leaves the old release or none."""
-    table = Codec(plan.table).decode(rows)
+    table = written(plan.table, plan.layout, rows)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(dir=folder, prefix=".partial-"))

@@ -38,6 +38,7 @@ from synth.interface import Answer, Ask
 from synth.messages import wire
 from synth.messages.wire import Envelope
 from synth.plan import Plan
+from synth.privacy.coin import Coin
 from synth.privacy.events import as_records
 from synth.privacy.noise import NoiseSource, seeded_source
 from synth.programme import inquiries, whole_cost
@@ -169,7 +170,7 @@ class Run:
 
     @cached_property
     def _data(self) -> Rows:
-        return rows_of(self.plan, self.party.settings, self.party.home, self.seal)
+        return rows_of(self.plan, self.party.settings, self.party.home, self.seal, Coin(self.noise))
 
     def handle(self, kind: str, envelope: Envelope) -> Envelope:
         if kind not in ("hello", "finish"):

@@ -30,6 +30,7 @@ from fedsynth.plan_content import new_plan
 from fedsynth.result import Result
 from fedsynth.simulation import simulate as simulation
 from fedsynth.simulation.simulate import Folders
+from fedsynth.simulation.whole_units import units_in
 from synth.errors import InputError
 from synth.plan import Plan, parse_plan, parse_schema
 from synth.schema import Schema as PublicSchema
@@ -93,7 +94,7 @@ def _plan_for(
     tables: Mapping[str, pd.DataFrame], schema: PublicSchema | None, target: str | None, said: dict[str, Any]
 ) -> Plan:
     found = schema or draft_schema(pd.concat(tables.values(), ignore_index=True), target)
-    counts = {name: len(table) for name, table in tables.items()}
+    counts = {name: units_in(table, found) for name, table in tables.items()}
     return parse_plan(new_plan("synthesize", found.model_dump(mode="json"), counts, **({"epsilon": 1.0} | said)))
 
 

@@ -30,6 +30,7 @@ from typing import Any
 import pandas as pd
 
 from fedsynth.draft_formats import Numbers, Times, as_numbers, as_times, widened
+from fedsynth.draft_panels import panel_of
 from synth.encoding.scales import EXACT
 from synth.errors import InputError
 
@@ -59,7 +60,7 @@ def draft_schema(table: pd.DataFrame, target: str | None) -> dict[str, Any]:
         content["missing_values"] = empty
     if target is not None:
         content["target"] = target
-    return content
+    return content | panel_of(text, content["columns"])
 
 
 def left_out(content: dict[str, Any]) -> list[str]:

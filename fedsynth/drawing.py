@@ -12,5 +12,5 @@ from fedsynth.model_file import Model
 
 def draw_rows(model: Model, rows: int, where: Where = (), seed: int | None = None) -> pd.DataFrame:
     """Rows that fulfil all conditions (`fedsynth.conditions`); other ones each time unless a seed is given."""
-    conditions = parse_conditions(where, model.plan.table)
+    conditions = parse_conditions(where, model.plan.modelled)
     return model.draw(rows, secrets.randbits(32) if seed is None else seed, conditions)

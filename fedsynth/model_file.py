@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ import pandas as pd
 
 from fedsynth.conditions import Conditions
 from synth.encoding.formulas import formulas_in
-from synth.encoding.records import Codec, Records
+from synth.encoding.records import Records
+from synth.encoding.unrolling import written
 from synth.errors import InputError
 from synth.interface import Arrays, Synthesizer
 from synth.messages import archive
@@ -35,18 +36,33 @@ class Model:
     origin: str
     plan: Plan
     arrays: Arrays
+    steps: int | None = None  # of every sequence drawn, at most
 
     def draw(self, rows: int, seed: int, conditions: Conditions) -> pd.DataFrame:
         """The synthesizer is built, restored and asked here, so that nothing of a hostile file outlives the call."""
         try:
             synthesizer = build(self.plan)
             synthesizer.restore(self.arrays)
-            return Codec(self.plan.table).decode(_fulfilling(synthesizer, rows, seed, conditions))
+            drawn = _fulfilling(synthesizer, rows, seed, conditions)
+            return written(self.plan.table, self.plan.layout, drawn, self.steps)
         except _MISFITS as error:
             raise InputError(
                 f"{self.origin} holds arrays that do not fit its own plan ({type(error).__name__}): it is damaged, or "
                 "was made to mislead. Get it from where its certificate is."
             ) from error
+
+    def of_length(self, steps: int) -> Model:
+        """The same model, drawing sequences of so many steps at most."""
+        layout = self.plan.layout
+        if layout is None or not layout.ordered:
+            raise InputError(f"{self.origin} draws no sequences; leave --length out")
+        if not layout.is_series and steps > layout.steps:
+            raise InputError(f"the sequences of {self.origin} have {layout.steps} steps at most; ask for fewer")
+        if not layout.is_series:
+            return replace(self, steps=steps)
+        content = self.plan.model_dump(mode="json", by_alias=True)
+        content["schema"]["sequence"]["length"] = steps  # pairs of steps are the same however far they are followed
+        return replace(self, plan=parse_plan(content))
 
     def require_no_formulas(self) -> None:
         if self.plan.output.formulas is None and (columns := formulas_in(self.plan.table)):

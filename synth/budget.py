@@ -22,9 +22,9 @@ def statistics_event(plan: Plan, columns: int) -> CountNoise | None:
     """The histogram release over so many columns, some of them counted twice; None without privacy."""
     if plan.privacy == "none":
         return None
-    privacy, queries = plan.privacy, columns + twice_counted(plan)
+    privacy, queries = plan.privacy, (columns + twice_counted(plan)) * plan.records_per_unit
     variance = variance_for_share(privacy.epsilon, privacy.delta, privacy.statistics_share, queries)
-    return CountNoise(queries, variance, trust=_trust(plan))
+    return CountNoise(queries, variance, trust=_trust(plan), about=plan.unit)
 
 
 def assessment_events(plan: Plan) -> dict[str, CountNoise]:
@@ -33,9 +33,10 @@ def assessment_events(plan: Plan) -> dict[str, CountNoise]:
         return {}
     epsilon, delta, trust = plan.privacy.epsilon, plan.privacy.delta, _trust(plan)
     found = {}
-    for part, count in schedule.queries(plan).items():
+    for part, tables in schedule.queries(plan).items():
+        count = tables * plan.records_per_unit
         variance = variance_for_share(epsilon, delta, plan.assessment.share * PARTS[part], count)
-        found[part] = CountNoise(count, variance, trust=trust)
+        found[part] = CountNoise(count, variance, trust=trust, about=plan.unit)
     return found
 
 

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
-from synth.schema import Strict
+from synth.strict import Strict
 
 MIXTURE_ROUNDS = 5  # of Leitner's Algorithm 4.1, faithful profile only
 
@@ -24,12 +24,12 @@ class Sampling:
     rate: float | None = None
     as_published: bool = False  # then the accountant's assumption of Poisson sampling does not hold
 
-    def in_words(self) -> str:
+    def in_words(self, units: str = "rows", unit: str = "row") -> str:
         if self.rate is None:
-            return "No row sampling: every release uses all rows once."
+            return f"No {unit} sampling: every release uses all {units} once."
         if self.as_published:
             return "Training-by-sampling as published: the accountant's assumption of Poisson sampling does not hold."
-        return f"Poisson: every row joins every training step independently with probability {self.rate:g}."
+        return f"Poisson: every {unit} joins every training step independently with probability {self.rate:g}."
 
 
 ALL_ROWS = Sampling()
@@ -43,6 +43,7 @@ class Declaration:
     answers: Literal["counts", "updates", "gradients"]  # noisy counts, changes of weights, or noisy sums for one step
     sampling: Sampling = ALL_ROWS
     statistics: StatisticsNeed = "histogram"  # what must be known before training
+    series: bool = False  # whether it draws series of any length from counts of neighbouring steps
     by_columns: bool = False  # whether tables of columns, some of them across two parties, are all it asks for
 
     @property

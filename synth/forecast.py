@@ -84,7 +84,7 @@ def forecast(plan: Plan) -> Forecast | None:
 
 def _with_pairs(found: Forecast, plan: Plan, sigma: float) -> Forecast:
     cells = {
-        name: min(count, REFERENCE) if name in plan.table.numeric else count for name, count in _cells(plan).items()
+        name: min(count, REFERENCE) if name in plan.modelled.numeric else count for name, count in _cells(plan).items()
     }
     pairs = {(a, b): _noise(cells[a] * cells[b], sigma, found.rows) for a, b in combinations(cells, 2)}
     return replace(found, pair_share_error=sigma / found.rows, pairs=pairs)

@@ -18,7 +18,7 @@ GROUP_SIGMAS = 2.0  # rows that a group should hold, in standard deviations of t
 
 def grid_of(plan: Plan) -> FineCells:
     """What the parties count first. Without privacy nothing is counted twice."""
-    coarse = Cells(plan.table, plan.statistics.bins)
+    coarse = Cells(plan.modelled, plan.statistics.bins)
     return FineCells(coarse, None if plan.privacy == "none" else _groups(plan))
 
 
@@ -32,7 +32,8 @@ def _groups(plan: Plan) -> int:
     if plan.privacy == "none":
         return plan.statistics.bins
     share = plan.privacy.statistics_share * plan.noisy_parties / len(plan.parties)
-    sigma = gaussian_sigma(plan.privacy.epsilon, plan.privacy.delta) * sqrt(len(plan.table.released) / share)
+    sigma = gaussian_sigma(plan.privacy.epsilon, plan.privacy.delta) * sqrt(len(plan.modelled.released) / share)
+    sigma *= plan.records_per_unit
     wanted = max(plan.declared_rows / (GROUP_SIGMAS * sigma), 1.0)
     bins = plan.statistics.bins
     halvings = max(0, -int(log2(wanted / bins) // 1))

@@ -8,7 +8,7 @@ import logging
 import sys
 
 LONGEST_MESSAGE = 2_000
-ROUTINE = ("", "ControlServicer.ListNodes")
+ROUTINE = ("", "ControlServicer.ListNodes", "ControlServicer.ListRuns")
 THEIRS = ("flwr", "uvicorn", "uvicorn.error", "uvicorn.access")
 
 

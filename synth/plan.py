@@ -7,6 +7,7 @@ plan alone: the aggregator cannot ask for less noise, and a party's table cannot
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -16,87 +17,19 @@ from synth.assessment.settings import AssessmentSettings, GateSettings
 from synth.constraints import Constraint, problem
 from synth.errors import PlanError, SchemaError
 from synth.family import Declaration
+from synth.layout import Layout, layout_of
 from synth.linkage import settings as linkage
 from synth.linkage.settings import Linkage
 from synth.mistakes import sentences
+from synth.plan_sections import IN_WORDS, MOST_ASKS, MOST_PARTIES, PLAN_NAME, Output, SecureSum, StatisticsSettings
+from synth.plan_sections import Mode as Mode
+from synth.plan_sections import Party as Party
+from synth.plan_sections import Privacy as Privacy
 from synth.printable import escaped
-from synth.schema import Schema, Strict, digest_of
+from synth.schema import Schema
+from synth.strict import Strict, digest_of
 from synth.synthesizers.registry import Settings, default_settings
-
-Mode = Literal["masked", "ckks", "plain"]
-PARTY_NAME, PLAN_NAME = r"^[a-z][a-z0-9-]{0,30}$", r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
-IN_WORDS = {
-    PARTY_NAME: "a party's name is lower-case letters, digits and hyphens, begins with a letter and has at most 31",
-    PLAN_NAME: "a plan's name is letters, digits, points, hyphens and underscores, at most 63",
-}
-MOST_ASKS = 100_000  # of a run; everybody writes them down one by one
-MOST_PARTIES = 1000  # whose shares of the noise are accounted for; see synth/privacy/losses.py
-
-
-class Party(Strict):
-    """An institution that takes part."""
-
-    name: str = Field(pattern=PARTY_NAME, description="Short lower-case name, unique in the plan.")
-    rows: int = Field(
-        ge=2,
-        le=10**12,
-        description="Public row count for rates, steps and weights. Declared by the party, rounded as it likes; "
-        "the true count is data and is never used for them.",
-    )
-    columns: list[str] | None = Field(
-        None,
-        exclude_if=lambda columns: columns is None,  # plans from before keep their digests
-        description="With 'partition: columns': the columns that this party holds; [] for one that only deals.",
-    )
-
-
-class Privacy(Strict):
-    """The budget every party spends on this plan: add or remove one row at one party."""
-
-    epsilon: float = Field(gt=0, le=100, description="Upper bound of the privacy loss ε, over everything released.")
-    delta: float = Field(gt=0, lt=1, description="Probability δ of a larger loss; well below 1 / number of rows.")
-    statistics_share: float = Field(
-        0.1, gt=0, lt=1, description="Part of the budget (in zCDP's ρ) for the histogram that encodings are fitted on."
-    )
-    noise: Literal["shared", "local"] = Field(
-        "shared",
-        description="Counts and sums of gradients: each party adds a share of the noise and only the secure sum is "
-        "private enough to open, or each adds all of it and trusts nobody.",
-    )
-
-
-class SecureSum(Strict):
-    """How sums are formed without showing anybody's summand."""
-
-    statistics: Mode = Field("ckks", description="For counts: encrypted under the parties' key, masked, or plain.")
-    updates: Mode = Field("masked", description="For model updates: masked, encrypted, or plain.")
-    minimum_parties: int | None = Field(
-        None, ge=1, description="Fewest parties whose sum may be opened. Default: all of them."
-    )
-    colluders: int = Field(
-        1, ge=0, description="Parties that may pool what they know with the aggregator without weakening the noise."
-    )
-
-
-class StatisticsSettings(Strict):
-    """The one histogram release that encodings, conditions and quantiles are fitted on."""
-
-    bins: int = Field(128, ge=8, le=4096, description="Cells per numeric column over its declared bounds.")
-
-
-class Output(Strict):
-    """The synthetic table."""
-
-    rows: int | None = Field(
-        None, ge=1, le=10**12, description="Rows to draw. Default: the sum of the declared row counts."
-    )
-    formats: list[Literal["csv", "parquet"]] = Field(["csv", "parquet"], min_length=1, description="Files to write.")
-    formulas: Literal["are words"] | None = Field(
-        None,
-        exclude_if=lambda said: said is None,  # plans from before keep their digests
-        description="Labels such as '=HYPERLINK(…)' are carried out by spreadsheets. Left out: a CSV file with such "
-        "labels is not written. 'are words': it is, for programs that read it as text.",
-    )
+from synth.units import Unit, problem_of_unit
 
 
 class Plan(Strict):
@@ -150,7 +83,7 @@ class Plan(Strict):
         self._check_privacy()
         self._check_secure_sum()
         self._check_assessment()
-        if wrong := linkage.problem(self) or problem(self.constraints, self.table):
+        if wrong := linkage.problem(self) or problem_of_unit(self) or problem(self.constraints, self.modelled):
             raise ValueError(wrong)
         return self
 
@@ -192,7 +125,7 @@ class Plan(Strict):
         if self.privacy != "none" and self.privacy.statistics_share + self.assessment.share >= 1:
             raise ValueError("privacy.statistics_share and assessment.share leave nothing for the synthesizer")
         predicts = {"minimum_auroc", "minimum_accuracy"}
-        if self.gate is not None and predicts & set(self.gate.limits) and not class_count(self.table):
+        if self.gate is not None and predicts & set(self.gate.limits) and not class_count(self.modelled):
             raise ValueError(
                 "gate.minimum_auroc and gate.minimum_accuracy need a categorical or boolean target, of two labels or "
                 "more, and a column to predict it from; name one in the schema, or remove these limits"
@@ -212,6 +145,29 @@ class Plan(Strict):
         return self.privacy != "none" and self.privacy.noise == "shared" and len(self.parties) > 1
 
     @property
+    def unit(self) -> Unit:
+        """Whose presence the plan's ε is about."""
+        if (sequence := self.table.sequence) is not None:
+            return "step" if sequence.unit == "step" else "subject"
+        said = "row" if self.privacy == "none" else self.privacy.unit
+        return said or ("row" if self.table.subject is None else "subject")
+
+    @cached_property
+    def layout(self) -> Layout | None:
+        """How rows that belong together become one record; None where every row is one."""
+        return layout_of(self.table, self.unit, 1 if self.privacy == "none" else self.privacy.rows_per_subject)
+
+    @property
+    def modelled(self) -> Schema:
+        """The schema of the records that parties count and train on."""
+        return self.layout.modelled if self.layout else self.table
+
+    @property
+    def records_per_unit(self) -> int:
+        """Records that one row, person or step is in, at most: so often it is counted."""
+        return self.layout.records_per_unit if self.layout else 1
+
+    @property
     def family(self) -> Declaration:
         """What the plan's model family says of itself: the only thing that is known of it outside its own folder."""
         return self.synthesizer.declared(private=self.privacy != "none", faithful=self.profile == "faithful")
@@ -223,8 +179,9 @@ class Plan(Strict):
 
     @property
     def rows(self) -> int:
-        """Rows of the synthetic table."""
-        return self.output.rows or self.declared_rows
+        """Records of the synthetic table: rows, people or sequences."""
+        drawn = self.declared_rows // self.table.sequence.length if self.unit == "step" and self.table.sequence else 0
+        return self.output.rows or drawn or self.declared_rows
 
     @property
     def declared_rows(self) -> int:

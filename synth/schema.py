@@ -8,35 +8,18 @@ the commonest hole in published private synthesizers.
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
-import json
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from synth.printable import quoted, unprintable
-
-
-class Strict(BaseModel):
-    """Unknown keys are refused: a misspelt privacy setting must never fall back to a default. So is what no digest can
-    be formed of: Infinity and NaN are no numbers in JSON."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-def digest_of(value: Any) -> str:
-    """SHA-256 of the canonical JSON text: the same on every machine, whatever the file's layout was."""
-    text = json.dumps(value, sort_keys=False, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
+from synth.sequence import OWNER, STEP, SequenceSettings, problem_of_rows
+from synth.strict import Strict as Strict
+from synth.strict import digest_of as digest_of
+from synth.strict import is_absent
 
 Unfit = Literal["nearest", "other", "missing", "leave-out"]
-
-
-def _not_given(rule: object) -> bool:
-    """A rule that is not given is left out of every dump: schemas from before the field keep their digests."""
-    return rule is None
 
 
 class _Column(Strict):
@@ -67,7 +50,7 @@ class Categorical(_Column):
     )
     unfit: Literal["other", "missing", "leave-out"] | None = Field(
         None,
-        exclude_if=_not_given,
+        exclude_if=is_absent,
         description="What a cell that does not fit becomes: the label 'other', an empty cell, or nothing, its row "
         "being left out. Default: 'other' for undeclared labels if declared, else empty if allowed, else the row is "
         "left out.",
@@ -101,7 +84,7 @@ class Boolean(_Column):
     true: str = Field("True", description="How 'yes' is written in the files.")
     unfit: Literal["missing", "leave-out"] | None = Field(
         None,
-        exclude_if=_not_given,
+        exclude_if=is_absent,
         description="What a cell that does not fit becomes: an empty cell, or nothing, its row being left out. "
         "Default: empty if allowed, else the row is left out.",
     )
@@ -141,10 +124,10 @@ class Integer(_Column):
     kind: Literal["integer"] = "integer"
     min: int = Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE, description="Smallest value that may occur (public).")
     max: int = Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE, description="Largest value that may occur (public).")
-    written: Written | None = Field(None, exclude_if=_not_given, description=_WRITTEN)
-    affix: str | None = Field(None, min_length=1, max_length=8, exclude_if=_not_given, description=_AFFIX)
+    written: Written | None = Field(None, exclude_if=is_absent, description=_WRITTEN)
+    affix: str | None = Field(None, min_length=1, max_length=8, exclude_if=is_absent, description=_AFFIX)
     unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
-        None, exclude_if=_not_given, description=_NUMBER_RULE
+        None, exclude_if=is_absent, description=_NUMBER_RULE
     )
 
     @model_validator(mode="after")
@@ -161,10 +144,10 @@ class Continuous(_Column):
     min: float = Field(description="Smallest value that may occur (public).", allow_inf_nan=False)
     max: float = Field(description="Largest value that may occur (public).", allow_inf_nan=False)
     decimals: int = Field(2, ge=0, le=12, description="Digits after the point in the synthetic table.")
-    written: Written | None = Field(None, exclude_if=_not_given, description=_WRITTEN)
-    affix: str | None = Field(None, min_length=1, max_length=8, exclude_if=_not_given, description=_AFFIX)
+    written: Written | None = Field(None, exclude_if=is_absent, description=_WRITTEN)
+    affix: str | None = Field(None, min_length=1, max_length=8, exclude_if=is_absent, description=_AFFIX)
     unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
-        None, exclude_if=_not_given, description=_NUMBER_RULE
+        None, exclude_if=is_absent, description=_NUMBER_RULE
     )
 
     @model_validator(mode="after")
@@ -183,7 +166,7 @@ class Datetime(_Column):
     precision: Literal["day", "hour", "minute", "second"] = Field("day", description="Finest unit that is kept.")
     format: str = Field("%Y-%m-%d", description="How the files write it, in strptime's notation.")
     unfit: Literal["nearest", "missing", "leave-out"] | None = Field(
-        None, exclude_if=_not_given, description=_NUMBER_RULE
+        None, exclude_if=is_absent, description=_NUMBER_RULE
     )
 
     @model_validator(mode="after")
@@ -196,7 +179,8 @@ class Datetime(_Column):
 
 
 class Identifier(_Column):
-    """A name, number or key of a person. It is never encoded, counted, trained on or sent."""
+    """A name, number or key of a person. It is never encoded, counted, trained on or sent; it is read only where it is
+    the schema's 'subject' or the 'entity' of its sequence, to bound what one of them contributes."""
 
     kind: Literal["identifier"] = "identifier"
 
@@ -213,6 +197,17 @@ class Schema(Strict):
     target: str | None = Field(None, description="The column a model would predict; utility is measured on it.")
     missing_values: list[str] = Field(
         ["", "NA", "NaN", "null"], description="Cell texts that mean 'empty' in every column."
+    )
+    subject: str | None = Field(
+        None,
+        exclude_if=is_absent,
+        description="Identifier column that says whose row it is. It is read, to bound what one person contributes, "
+        "and never leaves; the synthetic table names made-up subjects.",
+    )
+    sequence: SequenceSettings | None = Field(
+        None,
+        exclude_if=is_absent,
+        description="Rows in order: visits, months, hours. Left out: rows have nothing to do with each other.",
     )
 
     @model_validator(mode="after")
@@ -244,20 +239,46 @@ class Schema(Strict):
             raise ValueError("every column is an identifier, so nothing could be synthesized; declare another kind")
         if self.target is not None and self.target not in self.released:
             raise ValueError(f"target '{self.target}' is not among the released columns: {', '.join(self.released)}")
+        kinds = {name: column.kind for name, column in self.columns.items()}
+        if wrong := problem_of_rows(self.subject, self.sequence, kinds):
+            raise ValueError(wrong)
         return self
 
     @property
     def released(self) -> dict[str, Categorical | Boolean | Integer | Continuous | Datetime]:
-        """All columns but the identifiers, in order."""
-        return {name: c for name, c in self.columns.items() if not isinstance(c, Identifier)}
+        """All columns but the identifiers and the one that only orders rows, in order."""
+        time = self.sequence.time if self.sequence else None
+        return {name: c for name, c in self.columns.items() if not isinstance(c, Identifier) and name != time}
 
     @property
     def discrete(self) -> dict[str, DiscreteColumn]:
-        return {name: c for name, c in self.columns.items() if isinstance(c, Categorical | Boolean)}
+        return {name: c for name, c in self.released.items() if isinstance(c, Categorical | Boolean)}
 
     @property
     def numeric(self) -> dict[str, NumericColumn]:
-        return {name: c for name, c in self.columns.items() if isinstance(c, Integer | Continuous | Datetime)}
+        return {name: c for name, c in self.released.items() if isinstance(c, Integer | Continuous | Datetime)}
+
+    @property
+    def amounts(self) -> dict[str, Integer | Continuous]:
+        """Numbers that can be added and subtracted: all but times."""
+        return {name: c for name, c in self.released.items() if isinstance(c, Integer | Continuous)}
+
+    @property
+    def owner(self) -> str | None:
+        """The identifier that says which rows belong together."""
+        return self.subject or (self.sequence.entity if self.sequence else None)
+
+    @property
+    def keys(self) -> list[str]:
+        """Columns that are read and not released: whose row it is, and when."""
+        time = self.sequence.time if self.sequence else None
+        return [name for name in (self.owner, time) if name is not None]
+
+    @property
+    def added(self) -> list[str]:
+        """Columns that a synthetic table has beside the declared ones."""
+        said = self.sequence
+        return [OWNER] * (self.owner is None) + [STEP] * (said.time is None) if said else []
 
     def digest(self) -> str:
         return digest_of(self.model_dump(mode="json"))

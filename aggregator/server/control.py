@@ -41,6 +41,8 @@ LABEL = Path(__file__).with_name("label")  # the bundle without code
 PATIENCE_SECONDS = 120.0  # for a SuperLink that is starting
 UNREGISTERED = "unregistered"
 PRECONDITION_FAILED = 412
+SERVER_ERROR = 500
+LATEST_RUNS = 10
 REVOKED_KEY = (
     "its node key was registered before and revoked, and a revoked key never returns. It makes new ones (`fedsynth "
     "node keygen`), and you `fedsynth provision --rotate` it with its new join file."
@@ -115,11 +117,22 @@ class Control:
 
     def outcome(self, flower_run: str) -> tuple[str, str]:
         """What Flower says of a run: its status ("running", "finished:failed", …) and details."""
-        listed = self.client.ListRuns(ListRunsRequest(run_id=int(flower_run))).run_dict
+        try:
+            listed = self.client.ListRuns(ListRunsRequest(run_id=int(flower_run))).run_dict
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code >= SERVER_ERROR:
+                raise
+            return "unknown", ""  # of another SuperLink: the volume was restored
         status = next(iter(listed.values())).status if listed else None
         if status is None:
             return "unknown", ""
         return f"{status.status}:{status.sub_status}".rstrip(":"), status.details
+
+    def begun(self) -> list[tuple[str, str]]:
+        """Runs that Flower has not seen the end of, of the latest: each with its plan's text."""
+        listed = self.client.ListRuns(ListRunsRequest(limit=LATEST_RUNS)).run_dict.values()
+        going = [run for run in listed if run.status.status != "finished"]
+        return [(str(run.run_id), run.override_config["plan"].string) for run in going if "plan" in run.override_config]
 
     def stop(self, flower_run: str) -> dict[str, Any]:
         return {"stopped": bool(self.client.StopRun(StopRunRequest(run_id=int(flower_run))).success)}

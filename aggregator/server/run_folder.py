@@ -86,9 +86,14 @@ class RunFolder:
                     f"plan '{plan.name}' was carried out and released; fetch it. To spend again on purpose, give the "
                     "plan another name and have it approved."
                 )
-            content = json.dumps(plan.model_dump(mode="json", by_alias=True), indent=1)
-            write_durably(self.path / "plan.json", content.encode())
+            self.submitted(plan)
             yield
+
+    def submitted(self, plan: Plan) -> None:
+        """Keep the plan, from which the run can be taken up."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        content = json.dumps(plan.model_dump(mode="json", by_alias=True), indent=1)
+        write_durably(self.path / "plan.json", content.encode())
 
     def archive(self, despite_gate: bool = False) -> bytes:
         """The release as a tar file; of one that its gate withheld, table and model only if that is asked for."""

@@ -26,6 +26,7 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from aggregator.server.control import Control
 from aggregator.server.snapshot import start_if_asked
 from aggregator.server.supervisor import Supervisor
+from aggregator.states import now_text
 from synth.audit_log import FILE, AuditLog
 
 POLL_SECONDS = 0.5  # each look is a write in the SuperLink's database
@@ -37,10 +38,17 @@ Start = Callable[[str], "subprocess.Popen[bytes]"]  # token → process
 def serve(runtime: RuntimeHttpClient, start: Start, supervise: Callable[[], None] = lambda: None) -> None:
     """Ask for runs, for ever. Told to end, it ends the runs too: they continue from their checkpoints."""
     running: list[subprocess.Popen[bytes]] = []
+    away = False
     try:
         while True:
             running = [process for process in running if process.poll() is None]  # also buries the dead
-            if token := _next_run(runtime):
+            token = _next_run(runtime)
+            if (token is None) is not away:
+                away = token is None
+                line = {"time": now_text(), "message": f"the SuperLink is {'away' if away else 'there'}"}
+                sys.stdout.write(json.dumps(line) + "\n")
+                sys.stdout.flush()
+            if token:
                 running.append(start(token))
             supervise()
             time.sleep(POLL_SECONDS)
@@ -49,14 +57,13 @@ def serve(runtime: RuntimeHttpClient, start: Start, supervise: Callable[[], None
             process.terminate()
 
 
-def _next_run(runtime: RuntimeHttpClient) -> str:
-    """The token of a run that waits, if any."""
+def _next_run(runtime: RuntimeHttpClient) -> str | None:
+    """The token of a run that waits, empty if there is none; None while the SuperLink is away."""
     try:
         return runtime.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.SERVER_APP])).token
-    except httpx.HTTPError as error:
-        sys.stdout.write(json.dumps({"message": "the SuperLink is away", "error": type(error).__name__}) + "\n")
+    except httpx.HTTPError:
         time.sleep(AWAY_SECONDS)
-        return ""
+        return None
 
 
 def note_register(state: Path, parties: Path) -> None:

@@ -20,6 +20,7 @@ from aggregator.run import Workspace, synthesize
 from aggregator.server.patient_grid import PatientGrid
 from aggregator.server.reporter import Reporter
 from aggregator.server.run_folder import RunFolder
+from aggregator.states import RunState
 from aggregator.sums.exchange import GridExchange
 from crypto.keys import Identity
 from synth.audit_log import FILE, AuditLog, Fact
@@ -36,7 +37,9 @@ def main(grid: Grid, context: Context) -> None:
     """plan → workspace → exchange → synthesize, with its standing on the volume"""
     plan, state = _plan(context), Path(os.environ["FEDSYNTH_STATE"])
     folder, log = RunFolder.of(state, plan), AuditLog(state / FILE, "aggregator")
-    with log.noted("resume" if folder.standing else "run", _submitter(context), **_facts(plan)), folder.taken(plan):
+    known = folder.standing
+    first = known is None or (known.state is RunState.queued and not known.resumed and known.stage == "queued")
+    with log.noted("run" if first else "resume", _submitter(context), **_facts(plan)), folder.taken(plan):
         reporter = Reporter(plan, folder, str(context.run_id))
         try:
             desk = _desk(folder)

@@ -21,8 +21,10 @@ import httpx
 
 from aggregator.server.run_folder import RunFolder, all_runs
 from aggregator.states import ACTIVE, Reason, RunState, Standing, now_text
+from synth.plan import parse_plan
 
 PAUSES_SECONDS = (5.0, 15.0, 30.0, 60.0)  # before the next attempt, if the last one got nowhere
+NOTE_SECONDS = 3.0  # between looks at Flower's list
 LOST_PROCESS = "its process is gone (the pod was replaced, or the process was killed)."
 
 
@@ -30,6 +32,8 @@ class Submits(Protocol):
     """The part of `Control` that is used here."""
 
     def submit(self, plan: dict[str, Any], who: str) -> dict[str, Any]: ...
+
+    def begun(self) -> list[tuple[str, str]]: ...
 
     def outcome(self, flower_run: str) -> tuple[str, str]: ...
 
@@ -54,17 +58,40 @@ class Supervisor:
     patience_seconds: float
     clock: Callable[[], float] = time.monotonic
     attempts: dict[str, _Attempts] = field(default_factory=dict)
+    noted: set[str] = field(default_factory=set)
+    next_note: float = 0.0
 
     def look(self) -> None:
         """Once over all runs; a SuperLink that is away is asked at the next look."""
+        with suppress(httpx.HTTPError):
+            self._note_new()
         for run in all_runs(self.state):
             standing = run.standing
             if standing is None or not self._is_orphaned(run, standing):
                 continue
             try:
                 self._take_up(run, standing)
+            except httpx.HTTPStatusError:
+                continue
             except httpx.HTTPError:
                 return
+
+    def _note_new(self) -> None:
+        """A run that was submitted is queued, and known by its folder, before its process begins: one whose process
+        dies in its first seconds would leave no trace otherwise."""
+        if self.clock() < self.next_note:
+            return
+        self.next_note = self.clock() + NOTE_SECONDS
+        for flower_run, text in self.control.begun():
+            if flower_run in self.noted:
+                continue
+            self.noted.add(flower_run)
+            plan = parse_plan(json.loads(text))
+            folder = RunFolder.of(self.state, plan)
+            if folder.standing is None and not folder.is_taken:
+                folder.submitted(plan)
+                new = Standing.new(plan.name, plan.digest(), [party.name for party in plan.parties], now_text())
+                self._report(folder, new.to(RunState.queued, now_text(), flower_run=flower_run))
 
     def _is_orphaned(self, run: RunFolder, standing: Standing) -> bool:
         if standing.state not in ACTIVE | {RunState.queued, RunState.interrupted}:

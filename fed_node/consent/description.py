@@ -10,11 +10,20 @@ from synth.plan import Mode, Plan, Privacy
 from synth.printable import quoted
 from synth.privacy.events import Event
 from synth.programme import Phase, Stage, programme
+from synth.units import NOUNS, PLURALS, Unit, whole
 
 WAYS: dict[Mode, str] = {
     "masked": "hidden under masks that cancel in the sum: the aggregator sees only the sum of the parties",
     "ckks": "encrypted under a key the aggregator does not have: only the sum of the parties is ever opened",
     "plain": "as they are: the aggregator sees this party's own",
+}
+
+
+CHANGED: dict[Unit, str] = {"row": "added or removed", "subject": "added or removed", "step": "blanked"}
+THERE: dict[Unit, str] = {
+    "row": "a person's row",
+    "subject": "a person with all of their rows",
+    "step": "the values of one step",
 }
 
 
@@ -28,14 +37,17 @@ def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
     member = plan.party(party)
     columns = plan.columns_of(party)
     key = plan.linkage.key if plan.linkage and columns else None
-    unread = [name for name in plan.table.columns if name not in (key, *columns)]
+    keys = plan.table.keys if plan.layout is not None else []
+    unread = [name for name in plan.table.columns if name not in (key, *columns, *keys)]
     lines = [
         f"Plan '{plan.name}', whose digest is",
         f"  {in_groups(plan.digest())}",
         f"  Parties: {', '.join(p.name for p in plan.parties)}; sums are opened of {plan.minimum_parties} or more.",
-        f"  You are '{party}' and declare {member.rows} rows, which everybody may know.",
+        f"  You are '{party}' and declare {member.rows} {PLURALS[plan.unit]}, which everybody may know.",
         *by_columns(plan, party),
         f"  Read: {len(columns)} columns ({', '.join(map(quoted, columns))}).",
+        *([f"  Read here, to tell whose row it is and when, and never counted: {_listed(keys)}."] if keys else []),
+        *_bounding(plan),
         f"  Never read: {', '.join(map(quoted, unread)) or 'nothing; the schema names no identifier'}.",
         "What leaves this party",
         *(f"  {place}. {_leaving(plan, stage, party)}" for place, stage in enumerate(programme(plan).stages, start=1)),
@@ -45,6 +57,19 @@ def describe(plan: Plan, party: str, events: Sequence[Event] = ()) -> str:
         *(f"  Charged: {event.words()}." for event in events),
     ]
     return "\n".join(lines)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(quoted, names))
+
+
+def _bounding(plan: Plan) -> list[str]:
+    """How many of a person's rows are used, where that is bounded."""
+    if plan.layout is None or plan.layout.is_series:
+        return []
+    windows = plan.layout.records_per_unit
+    often = f", in up to {windows} windows" if windows > 1 else ""
+    return [f"  Used of one person: {plan.layout.steps} rows at most{often}; which ones, your own coin decides."]
 
 
 def _leaving(plan: Plan, stage: Stage, party: str) -> str:
@@ -72,9 +97,10 @@ def _training(plan: Plan) -> str:
         return asked
     if plan.family.answers == "counts":
         return f"{asked}, as published" if plan.profile == "faithful" else f"{asked}: counts, with noise as above"
+    limited = f"each {NOUNS[plan.unit]}'s influence limited"
     if plan.family.answers == "gradients":
-        return f"{asked}: sums of gradients, each row's influence limited, {_noise_of_counts(plan)}"
-    return f"{asked}, each row's influence limited and noise added here"
+        return f"{asked}: sums of gradients, {limited}, {_noise_of_counts(plan)}"
+    return f"{asked}, {limited} and noise added here"
 
 
 def _assessment(plan: Plan) -> str:
@@ -99,10 +125,10 @@ def _noise_of_counts(plan: Plan) -> str:
 def _cost(plan: Plan) -> list[str]:
     if not isinstance(plan.privacy, Privacy) or plan.profile != "rigorous":
         return ["  There is NO proven limit to what can be learned about a row. Only for rows that are public anyway."]
-    unit = "row" if plan.partition == "rows" else "person, with a row at every party,"
+    unit = whole(plan.unit) if plan.partition == "rows" else "one person, with a row at every party,"
     return [
-        f"  At most ε = {plan.privacy.epsilon:g} at δ = {plan.privacy.delta:g} of your budget, for one {unit} added or "
-        "removed, over everything above.",
-        "  In words: whatever anybody concludes about a person from the results, that person's row being there changes "
+        f"  At most ε = {plan.privacy.epsilon:g} at δ = {plan.privacy.delta:g} of your budget, for {unit} "
+        f"{CHANGED[plan.unit]}, over everything above.",
+        f"  In words: whatever anybody concludes from the results, {THERE[plan.unit]} being there changes "
         f"the odds by a factor of at most e^{plan.privacy.epsilon:g}, but for a chance of {plan.privacy.delta:g}.",
     ]

@@ -10,18 +10,19 @@ from fed_node.linkage.post import Post
 from fed_node.linkage.rows import PAGE, SHARES, LinkedTable
 from fed_node.seal.seal import Seal
 from fed_node.settings import SCRATCH, PartySettings
-from fed_node.source import open_rows
+from fed_node.source.units import open_units
 from synth.encoding.rows import Rows
 from synth.interface import Inquiry
 from synth.linkage.own import own_table
 from synth.plan import Plan
+from synth.privacy.coin import Coin
 
 
-def rows_of(plan: Plan, settings: PartySettings, home: Path, seal: Seal) -> Rows:
-    """All rows of the table, or this party's columns of everybody's."""
+def rows_of(plan: Plan, settings: PartySettings, home: Path, seal: Seal, coin: Coin) -> Rows:
+    """The plan's records of the table, or this party's columns of everybody's."""
     source = settings.source(home)
     if plan.linkage is None:
-        return open_rows(source, plan.table, home / SCRATCH)
+        return open_units(source, plan, home / SCRATCH, coin)
     holds = settings.name in plan.holders
     people = People.read(source, own_table(plan, settings.name), plan.linkage.key) if holds else None
     return LinkedTable(plan, settings.name, people, seal.sessions.folder)

@@ -43,6 +43,7 @@ __all__ = [
     "check_data",
     "keyed_pieces",
     "open_rows",
+    "opened_reader",
     "read_records",
     "read_records_from",
     "read_table",
@@ -57,6 +58,7 @@ NO_HEADER = Problem(  # its "names" are not shown: they are probably the cells o
     "names none of the declared columns",
     "is there a header line? If so, check the file's separator",
 )
+NO_KEY = "is missing from the file", "add it: it says whose rows they are, or when, and never leaves"
 LARGE = 1 << 30  # bytes of rows in memory
 LARGE_TEXT = 1 << 29  # bytes of a CSV file; in memory its rows take about as much, compressed ones several times that
 BYTES_A_CELL = 8
@@ -103,6 +105,13 @@ def _counted(source: ParquetSource | EngineSource, streamed: StreamedRows) -> Ro
     return EngineRows(streamed.codec.schema, streamed.read, streamed.scratch, source)
 
 
+def opened_reader(source: Source, schema: Schema) -> Reader:
+    """The source, if its header is the schema's."""
+    reader = _opened(source, schema)
+    require_fit(_header_report(Codec(schema), reader))
+    return reader
+
+
 def read_records_from(path: Path, schema: Schema) -> Records:
     return read_records(source_of(path), schema)
 
@@ -124,9 +133,7 @@ def keyed_pieces(source: Source, schema: Schema, key: str) -> Iterator[pd.DataFr
 
 def table_pieces(source: Source, schema: Schema) -> Iterator[pd.DataFrame]:
     """The same, a piece at a time, for tables of which nobody wants all rows in memory."""
-    reader = _opened(source, schema)
-    require_fit(_header_report(Codec(schema), reader))
-    yield from _pieces(reader, list(schema.released))
+    yield from _pieces(opened_reader(source, schema), list(schema.released))
 
 
 def read_table_as_text(path: Path) -> pd.DataFrame:
@@ -205,7 +212,8 @@ def _header_report(codec: Codec, reader: Reader) -> DataReport:
     header = reader.header()
     if isinstance(reader, CsvFile) and not set(header) & set(codec.schema.columns):
         return DataReport(reader.place, 0, 0, (NO_HEADER,))
-    return DataReport(reader.place, 0, 0, tuple(codec.problems_of_header(header)))
+    keys = [Problem(name, *NO_KEY) for name in codec.schema.keys if name not in header]
+    return DataReport(reader.place, 0, 0, (*keys, *codec.problems_of_header(header)))
 
 
 def _pieces(reader: Reader, columns: list[str]) -> Iterator[pd.DataFrame]:

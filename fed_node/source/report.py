@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,8 @@ import pandas as pd
 from fed_node.source.reading import UNDECODABLE, Reader
 from synth.encoding.records import FIRST_ROW, SHOWN_ROWS, Problem
 from synth.errors import DataError
+
+log = logging.getLogger("fed_node")
 
 FEWEST_ROWS = 2  # of one row every statistic is that row
 
@@ -54,6 +57,12 @@ class DataReport:
 
 def rule_in_words(problem: Problem) -> str:
     return f"column '{problem.column}', {problem.cells} cell(s): {problem.what} {problem.outcome}"
+
+
+def log_changes(findings: Findings) -> None:
+    """What the rules changed, for the party's own log."""
+    for problem in findings.problems():
+        log.warning("%s", rule_in_words(problem))
 
 
 def require_fit(report: DataReport) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import chain
@@ -12,12 +11,10 @@ import pandas as pd
 
 from fed_node.source.growing import Growing, GrowingOnDisk
 from fed_node.source.reading import Reader
-from fed_node.source.report import Findings, rule_in_words
+from fed_node.source.report import Findings, log_changes
 from synth.encoding.records import Codec, Records
 from synth.encoding.rows import Rows
 from synth.schema import Schema
-
-log = logging.getLogger("fed_node")
 
 
 class StreamedRows(Rows):
@@ -34,8 +31,7 @@ class StreamedRows(Rows):
             records, problems = self.codec.fit(frame)
             findings.add(problems, len(frame))
             yield records
-        for problem in findings.problems():
-            log.warning("%s", rule_in_words(problem))
+        log_changes(findings)
 
     def at_hand(self) -> Records:
         return self._on_disk

@@ -88,6 +88,7 @@ def evaluate(
             secret=secret,
         )
     found = files.with_samplings(found, readings)
+    found = found.model_copy(update={"sequences": files.sequences_of(tables, described, seed)})
     listed = files.described(tables, {role: reading.rows_in_file for role, reading in readings.items()})
     subject = Subject(found, described, provenance(listed, origin, described), *promise)
     written = files.write_files(subject, out)

@@ -72,7 +72,8 @@ def install(
         compare(material.values, _installed(namespace, name, context), fingerprints)
     revision = _apply(material, folder, name, namespace, context, wait_seconds)
     facts = {"release": name, "namespace": namespace, "revision": revision}
-    say(facts, as_json, f"{name} is ready (revision {revision}).")
+    notes = f"`helm get notes {name} -n {namespace}` says what comes next."
+    say(facts, as_json, f"{name} is ready (revision {revision}). {notes}")
 
 
 def uninstall(

@@ -24,7 +24,7 @@ REMARKS = {
     "schema": "A path beside this file, or the schema itself. It is public.",
     "parties": "Who takes part, and how many rows each declares, rounded as it likes. Public.",
     "synthesizer": "Which model; docs/choosing-a-synthesizer.md. Its settings: docs/plan-reference.md.",
-    "privacy": "What each party spends on all of it, for one row added or removed.",
+    "privacy": "What each party spends on all of it, for one row (or one person) added or removed.",
     "secure_sum": "One party: there is nobody to hide a sum from. Left out with several: encrypted and masked.",
     "output": "How many synthetic rows.",
 }

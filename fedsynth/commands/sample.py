@@ -13,7 +13,8 @@ from synth.errors import Withheld
 
 def sample(
     model: Annotated[Path, typer.Argument(help="model.npz of a finished run.")],
-    rows: Annotated[int, typer.Option(min=1, help="How many rows to draw.")] = 1000,
+    rows: Annotated[int, typer.Option("--rows", "--sequences", min=1, help="Rows (people, sequences).")] = 1000,
+    length: Annotated[int | None, typer.Option(min=1, help="Steps of every sequence; the plan's if left out.")] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(help="A condition, as in 'cost > 1000'. Repeated: rows fulfil all of them."),
@@ -34,6 +35,9 @@ def sample(
     Conditions: 'sex = f', 'cost > 1000', 'age in 18..65', 'ward in a, b', 'admitted >= 2020-03-01'. Labels have = and
     != and 'in'; numbers and dates also <, <=, >, >=.
 
+    Where the plan is about people or sequences, --sequences says how many of them; a model of neighbouring steps
+    (unit 'step') continues them to any --length.
+
     Example: fedsynth sample runs/latest/model.npz --where 'age in 18..65' --where 'sex = f' -o women.csv
 
     Exit codes: 0 drawn, 2 the model cannot be read, or conditions name what the schema does not have, contradict each
@@ -49,7 +53,7 @@ def sample(
         _require_open_gate(model)
     if out is None or out.suffix != ".parquet":
         found.require_no_formulas()
-    table = draw_rows(found, rows, where or [], seed)
+    table = draw_rows(found if length is None else found.of_length(length), rows, where or [], seed)
     if out is None:
         typer.echo(table.to_csv(index=False), nl=False)
     else:

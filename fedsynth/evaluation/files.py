@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from fed_node.source import source_of
 from fedsynth.certificate.checking import is_signed, read_certificate, sha256_of
 from fedsynth.documents import read_document, read_plan, read_schema
 from fedsynth.draft import draft_schema
 from fedsynth.evaluation.sampled_reading import MOST_ROWS, Reading, read_sample, read_text
+from fedsynth.evaluation.sequence_files import sequences_in
 from fedsynth.report.assessed import is_complete
 from fedsynth.report.page import page
 from fedsynth.report.subject import Subject, TableFile
@@ -21,6 +23,7 @@ from synth.certificate.verification import Evidence, Finding, check_certificate
 from synth.errors import InputError, OutputError
 from synth.messages.archive import write_durably
 from synth.metrics.evaluation import Evaluation
+from synth.metrics.sequence_view import SequenceView
 from synth.plan import parse_schema
 from synth.schema import Schema
 
@@ -92,6 +95,12 @@ def with_samplings(found: Evaluation, readings: dict[str, Reading]) -> Evaluatio
         if reading.is_sampled
     ]
     return found.model_copy(update={"samplings": said + found.samplings})
+
+
+def sequences_of(tables: Tables, schema: Schema, seed: int) -> SequenceView | None:
+    """How sequences move, where the schema says that there are any."""
+    held = None if tables.holdout is None else source_of(tables.holdout)
+    return sequences_in(schema, [source_of(tables.real)], source_of(tables.synthetic), held, seed)
 
 
 def described(tables: Tables, rows: dict[str, int]) -> list[TableFile]:

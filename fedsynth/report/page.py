@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fedsynth.report.answers import answers, headlines
 from fedsynth.report.columns import columns
+from fedsynth.report.dynamics import dynamics
 from fedsynth.report.markup import Markup, element
 from fedsynth.report.pairs import pairs
 from fedsynth.report.parts import alarm, notice, paragraph
@@ -38,6 +39,7 @@ def page(subject: Subject) -> str:
         columns(subject),
         pairs(evaluation),
         usefulness(evaluation),
+        dynamics(evaluation.sequences),
         safety(evaluation),
         certificate(subject),
         all_figures(evaluation),

@@ -52,6 +52,7 @@ svg text.quiet {{ fill: var(--quiet); }}
 .outline {{ fill: none; stroke: var(--synthetic); stroke-width: 2; }}
 .mark {{ stroke: var(--real); stroke-width: 3; }}
 .whisker {{ stroke-width: 3; stroke-linecap: round; stroke-opacity: 0.55; }}
+.path {{ fill: none; stroke-linejoin: round; }}
 .real.whisker {{ stroke: var(--real); }} .synthetic.whisker {{ stroke: var(--synthetic); }}
 .other.whisker {{ stroke: var(--quiet); }}
 .track {{ fill: var(--track); }}

@@ -14,9 +14,11 @@ from typing import Any
 
 from aggregator.publish import Release
 from aggregator.watch import Watch
-from fed_node.source import read_records_from
+from fed_node.settings import PartySettings
+from fed_node.source import read_records_from, source_of
 from fedsynth.certificate.checking import is_signed, sha256_of, write_beside
 from fedsynth.evaluation.quick import quick_evaluation
+from fedsynth.evaluation.sequence_files import sequences_in
 from fedsynth.report.page import page
 from fedsynth.report.subject import Subject, TableFile, provenance
 from fedsynth.simulation.simulate import Folders, real_records
@@ -25,6 +27,7 @@ from synth.encoding.records import Codec
 from synth.forecast import forecast
 from synth.messages.archive import write_durably
 from synth.metrics.evaluation import Evaluation
+from synth.metrics.sequence_view import SequenceView
 from synth.plan import Plan
 
 TABLE = "synthetic.csv"
@@ -39,11 +42,19 @@ def write_report(plan: Plan, folders: Folders, release: Release, test: Path | No
     real = codec.decode(real_records(plan, folders))
     held_out = None if test is None else codec.decode(read_records_from(test, plan.table))
     evaluation = quick_evaluation(real, release.table, plan.table, held_out)
+    evaluation = evaluation.model_copy(update={"sequences": _sequences(plan, folders, test)})
     report = _summary(plan, release, evaluation)
     write_durably(folders.out / "report.json", (json.dumps(report, indent=2) + "\n").encode())
     write_durably(folders.out / "report.html", page(_subject(plan, folders, release, test, evaluation)).encode())
     write_beside(folders.out / "certificate.json")
     return report
+
+
+def _sequences(plan: Plan, folders: Folders, test: Path | None) -> SequenceView | None:
+    homes = [folders.party(party.name) for party in plan.parties]
+    real = [PartySettings.load(home).source(home) for home in homes]
+    made = next(path for path in (folders.out / name for name in (TABLE, "synthetic.parquet")) if path.exists())
+    return sequences_in(plan.table, real, source_of(made), None if test is None else source_of(test))
 
 
 def _summary(plan: Plan, release: Release, evaluation: Evaluation) -> dict[str, Any]:
@@ -56,6 +67,8 @@ def _summary(plan: Plan, release: Release, evaluation: Evaluation) -> dict[str, 
         "fidelity": {name: evaluation.score(name).value for name in FIDELITY},
         "between halves of the real rows": {name: evaluation.score(name).ceiling for name in FIDELITY},
     }
+    if (view := evaluation.sequences) is not None:
+        report["sequences"] = {each.name: each.value for each in view.figures} | {"controls": view.controls}
     if evaluation.utility is not None:
         views = evaluation.utility.classifiers
         report["utility"] = {

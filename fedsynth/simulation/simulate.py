@@ -33,7 +33,8 @@ from fedsynth.plan_content import with_parties
 from fedsynth.simulation.columns import columns_apart, cut_by_columns, joined_records
 from fedsynth.simulation.local_grid import LocalGrid
 from fedsynth.simulation.occupied import wait_for_ledgers
-from fedsynth.simulation.partition import Partition, partition
+from fedsynth.simulation.partition import Partition
+from fedsynth.simulation.whole_units import partition_units, units_in
 from synth.encoding.records import Records
 from synth.errors import DataError, InputError
 from synth.messages.archive import write_durably
@@ -96,8 +97,8 @@ def prepare_partition(
         content = with_parties(content, {f"party-{n}": 2 for n in range(1, count + 1)})
     plan = parse_plan(content)
     table = read_table_as_text(file)
-    parts = partition(table, [party.name for party in plan.parties], how, plan.table.target, seed or 0)
-    plan = parse_plan(with_parties(content, {name: len(part) for name, part in parts.items()}))
+    parts = partition_units(table, plan, how, seed or 0)
+    plan = parse_plan(with_parties(content, {name: units_in(part, plan.table) for name, part in parts.items()}))
     prepare_tables(plan, parts, folders, seed, origin=file)
     return plan
 

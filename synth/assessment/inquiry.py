@@ -47,11 +47,11 @@ class AssessmentInquiry(Inquiry):
         if plan.assessment is None:
             raise PlanError("the plan has no 'assessment' section; nothing is to be scored")
         self.plan, self.settings = plan, plan.assessment
-        self.cells = Cells(plan.table, plan.statistics.bins)
-        self.names = list(plan.table.released)
+        self.cells = Cells(plan.modelled, plan.statistics.bins)
+        self.names = list(plan.modelled.released)
         columns: list[Clique] = [(place,) for place in range(len(self.names))]
         self.cliques = {"columns": columns, "pairs": schedule.compared_pairs(plan)}
-        self.classes, self.judged = schedule.class_count(plan.table), schedule.judged_classes(plan.table)
+        self.classes, self.judged = schedule.class_count(plan.modelled), schedule.judged_classes(plan.modelled)
         self.events = assessment_events(plan)
         self.question: Arrays = {}
         self.counts: Arrays = {}  # opened sums, by part
@@ -175,7 +175,7 @@ class AssessmentInquiry(Inquiry):
                 found[name] = figures.variation(tables[part], synthetic, real_rows, self._variance(part))
         curves = len(self.judged) * 2 * BUCKETS
         outcomes, noise = self.counts["outcomes"].astype(np.float64), self._variance("outcomes")
-        flags = dict(zip(schedule.flags(self.plan.table), outcomes[curves:].reshape(-1, 2), strict=True))
+        flags = dict(zip(schedule.flags(self.plan.modelled), outcomes[curves:].reshape(-1, 2), strict=True))
         if self.classes:
             found["auroc"] = figures.auroc(outcomes[:curves].reshape(-1, 2, BUCKETS), noise, seed)
             found["accuracy"] = figures.share(flags["right"], noise)
@@ -189,7 +189,7 @@ class AssessmentInquiry(Inquiry):
 
     def _size(self, part: str, bins: Bins) -> int:
         if part == "outcomes":
-            return len(self.judged) * 2 * BUCKETS + 2 * len(schedule.flags(self.plan.table))
+            return len(self.judged) * 2 * BUCKETS + 2 * len(schedule.flags(self.plan.modelled))
         return contingency.cell_count(self.cliques[part], self._sizes(bins))
 
     def _sizes(self, bins: Bins) -> list[int]:
@@ -201,6 +201,6 @@ class AssessmentInquiry(Inquiry):
 
     @property
     def _target(self) -> str:
-        if self.plan.table.target is None:
+        if self.plan.modelled.target is None:
             raise ProtocolError("the schema names no target, so nothing predicts it")
-        return self.plan.table.target
+        return self.plan.modelled.target

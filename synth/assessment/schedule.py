@@ -44,14 +44,14 @@ def flags(schema: Schema) -> tuple[str, ...]:
 
 def compared_pairs(plan: Plan) -> list[Clique]:
     """The target's pairs first, then those closest in the schema, which are most often kin."""
-    names = list(plan.table.released)
-    aim = names.index(plan.table.target) if plan.table.target in names else -1
+    names = list(plan.modelled.released)
+    aim = names.index(plan.modelled.target) if plan.modelled.target in names else -1
     pairs = sorted(combinations(range(len(names)), 2), key=lambda pair: (aim not in pair, pair[1] - pair[0], pair))
     return sorted(pairs[: plan.assessment.pairs]) if plan.assessment else []
 
 
 def queries(plan: Plan) -> dict[str, int]:
     """Histograms of each release that has any."""
-    outcomes = len(judged_classes(plan.table)) + len(flags(plan.table))
-    found = {"columns": len(plan.table.released), "pairs": len(compared_pairs(plan)), "outcomes": outcomes}
+    outcomes = len(judged_classes(plan.modelled)) + len(flags(plan.modelled))
+    found = {"columns": len(plan.modelled.released), "pairs": len(compared_pairs(plan)), "outcomes": outcomes}
     return {part: count for part, count in found.items() if count}

@@ -83,7 +83,7 @@ def synthesized(plan: Plan, rows: dict[str, Records], noise_of: NoiseOf, seed: i
 
 def likeness(plan: Plan, synthetic: Records, canaries: Records) -> Floats:
     """log(1 + synthetic rows like the canary) in every column and every pair of columns, (canaries, features)."""
-    cells = Cells(plan.table, CELLS)
+    cells = Cells(plan.modelled, CELLS)
     rows, planted = cells.index(synthetic), cells.index(canaries)
     upper = np.triu_indices(len(rows))
     found = np.empty((len(canaries), len(upper[0])))

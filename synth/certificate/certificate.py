@@ -19,7 +19,8 @@ from synth.messages import strict_json
 from synth.plan import Plan
 from synth.privacy.claims import Claim, claim_of, worst
 from synth.privacy.events import Event, from_dict
-from synth.schema import Strict
+from synth.strict import Strict
+from synth.units import NOUNS, PLURALS
 
 LARGEST_STATEMENT_BYTES = 1 << 20
 LARGEST_CERTIFICATE_BYTES = 16 << 20
@@ -183,4 +184,15 @@ def noise_in_words(plan: Plan) -> str:
 
 
 def sampling_in_words(plan: Plan) -> str:
-    return plan.family.sampling.in_words()
+    return plan.family.sampling.in_words(PLURALS[plan.unit], NOUNS[plan.unit]) + _bounding(plan)
+
+
+def _bounding(plan: Plan) -> str:
+    """What is used of a person or a series; plans about rows say nothing, as before there were others."""
+    if plan.layout is None:
+        return ""
+    if plan.layout.is_series:
+        return " A step is counted with the one before and the one after it; the times of a series are public."
+    rows, windows = plan.layout.steps, plan.layout.records_per_unit
+    kept = f"{rows} row" + "s" * (rows > 1) + (f", {windows} times" if windows > 1 else "")
+    return f" Of every person at most {kept} are used, chosen by the party's own coin before anything is computed."

@@ -7,10 +7,10 @@ from typing import cast
 
 from pydantic import Field
 
+from synth import units
 from synth.linkage.pairs import CountsPairs, dealer_of
 from synth.linkage.settings import AGGREGATOR
 from synth.plan import Plan
-from synth.privacy.claims import RELATION as BY_ROWS
 from synth.privacy.substitution import Touched, substitution_epsilon
 from synth.programme import fitted_on
 from synth.schema import Strict
@@ -51,7 +51,7 @@ def linkage_record(plan: Plan) -> LinkageRecord | None:
 
 def relation_of(plan: Plan) -> str:
     """The neighbouring tables that a run of this plan makes indistinguishable."""
-    return BY_ROWS if plan.partition == "rows" else RELATION
+    return units.relation_of(plan.unit) if plan.partition == "rows" else RELATION
 
 
 def dealers_in_words(plan: Plan) -> str:

@@ -7,6 +7,13 @@ from collections.abc import Sequence
 from synth.certificate import participation
 from synth.certificate.certificate import Certificate, read
 from synth.certificate.evidence import Finding
+from synth.units import NOUNS, Unit, unit_of
+
+BEYOND: dict[Unit, str] = {  # who is in more of it than the promise is about
+    "row": "a person with several rows",
+    "subject": "a person at several parties, or under several names",
+    "step": "somebody who shows in several steps",
+}
 
 
 def promise(certificate: Certificate) -> str:
@@ -25,15 +32,16 @@ def spoken(certificate: Certificate, findings: Sequence[Finding]) -> str:
 
 def promised(certificate: Certificate) -> str:
     claim = certificate.claim
+    noun = NOUNS[unit_of(claim.relation)]
     if claim.epsilon is None:
         nominal = f" The ε of {claim.nominal_epsilon:.4g} is nominal." if claim.nominal_epsilon is not None else ""
         return (
-            f"No limit is promised to what the release tells about a row: something left a party without differential "
-            f"privacy (profile '{certificate.profile}').{nominal} It is for rows that are public anyway."
+            f"No limit is promised to what the release tells about a {noun}: something left a party without "
+            f"differential privacy (profile '{certificate.profile}').{nominal} It is for rows that are public anyway."
         )
     return " ".join(
         [
-            f"whatever anybody concludes about a row from everything released in this run, that row being "
+            f"whatever anybody concludes about a {noun} from everything released in this run, that {noun} being "
             f"there changes the odds by a factor of at most e^{claim.epsilon:.4g}, but for a chance of {claim.delta:g} "
             f"(neighbouring tables: {claim.relation}). {certificate.noise} {certificate.sampling}",
             *_by_columns(certificate),
@@ -44,10 +52,11 @@ def promised(certificate: Certificate) -> str:
 
 def not_promised(certificate: Certificate) -> list[str]:
     """One sentence each."""
+    beyond = BEYOND[unit_of(certificate.claim.relation)]
     seeded = any(statement.seeded for statement in map(read, certificate.statements) if statement)
     return [
-        "anything about other runs on the same rows (each party's ledger adds them up), about a "
-        "person with several rows (their losses add up), or that a party ran the code it states: it signed so.",
+        "anything about other runs on the same rows (each party's ledger adds them up), about "
+        f"{beyond} (their losses add up), or that a party ran the code it states: it signed so.",
         *(["It was simulated: all parties ran on one machine, where nothing was hidden."] * certificate.simulated),
         *(["Its noise was fixed by a seed, and whoever knows the seed can take it away."] * seeded),
         *_foreign_keys(certificate),

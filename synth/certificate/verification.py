@@ -30,7 +30,7 @@ from synth.certificate.signatures import aggregator_finding, issued_finding, sta
 from synth.certificate.stated import TOLERANCE
 from synth.errors import PrivacyError
 from synth.plan import Plan
-from synth.privacy.claims import RELATION, Claim
+from synth.privacy.claims import Claim
 from synth.privacy.events import from_dict
 from synth.privacy.shares import opened_variances
 from synth.privacy.workable import DELTAS, unworkable
@@ -121,14 +121,14 @@ def _seeds(certificate: Certificate, statements: list[Statement]) -> Finding:
 
 def _epsilon(certificate: Certificate, statements: list[Statement]) -> Finding:
     what, claim = "ε recomputed", certificate.claim
-    if claim.relation != (RELATION if certificate.linkage is None else BY_COLUMNS):
-        return Finding(what, False, "the claim is about another neighbouring relation than the events")
     if not any(statement.events for statement in statements):
         return Finding(what, False, "there are no events to compose")
     try:
         found = claim_over(statements, certificate.absent, claim.delta)
     except PrivacyError as error:
         return Finding(what, False, f"an event cannot be composed: {error}")
+    if claim.relation != (found.relation if certificate.linkage is None else BY_COLUMNS):
+        return Finding(what, False, "the claim is about another neighbouring relation than the events")
     if certificate.profile == "faithful" and claim.epsilon is not None:
         return Finding(what, False, "a faithful run can only have a nominal ε, and this one claims more")
     told = f"claimed {_figures(claim)}, from the signed events {_figures(found)}"

@@ -26,6 +26,6 @@ def bins_worth_counting(
     limits = BinLimits(most_bins, most_labels, BIN_SIGMAS * sigma, LABEL_SIGMAS * sigma)
     cells, counts = statistics.finest
     apart = possible.labels_apart(plan.constraints, cells)
-    if (target := plan.table.target) in plan.table.discrete:
+    if (target := plan.modelled.target) in plan.modelled.discrete:
         apart[target] = np.arange(len(cells.split(counts)[target]))
     return refine(cells, counts, statistics.variance**0.5, limits, apart)

@@ -64,7 +64,7 @@ class Cells:
 
     def index(self, records: Records) -> dict[str, Ints]:
         """The cell of every row within each column's own histogram."""
-        return {name: self._index(name, records.columns[name]) for name in self.slices}
+        return {name: self.index_of(name, records.columns[name]) for name in self.slices}
 
     def count(self, records: Records) -> Ints:
         """The histograms of all columns, one after the other."""
@@ -142,7 +142,8 @@ class Cells:
     def _ordered(self, name: str) -> int:
         return len(self._positions[name]) - 1
 
-    def _index(self, name: str, values: Values) -> Ints:
+    def index_of(self, name: str, values: Values) -> Ints:
+        """The cells of some values of one column, within its own histogram."""
         if is_discrete(self.schema.released[name]):
             return values.astype(np.int64)
         scale, missing = self.scales[name], np.isnan(values)

@@ -17,16 +17,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from synth.encoding.cell_text import read_labels, read_numbers, read_times
-from synth.encoding.fallbacks import Flaw, Released, in_words, with_fallbacks
+from synth.encoding.fallbacks import Flaw, Mask, Released, in_words, with_fallbacks
 from synth.encoding.rows import ROWS_AT_ONCE, Rows
 from synth.encoding.scales import EXACT, Floats, scale_of
 from synth.encoding.time_cells import time_texts
 from synth.errors import DataError, SchemaError
-from synth.schema import Boolean, Categorical, Datetime, Integer, NumericColumn, Schema
+from synth.schema import Boolean, Categorical, Column, Datetime, Identifier, Integer, NumericColumn, Schema
 
 Values = npt.NDArray[np.int64] | Floats
 Indices = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice
-Mask = npt.NDArray[np.bool_]
 FIRST_ROW = 2  # row numbers are those of a file with a header, as editors and spreadsheets count: the header is row 1
 SHOWN_ROWS = 5
 
@@ -114,10 +113,23 @@ class Codec:
 
     def fit_rows(self, frame: pd.DataFrame) -> tuple[Records, list[Problem], Mask]:
         """The same, with the rows that were left out."""
+        records, problems, left_out = self.fit_all(frame)
+        return records.take(~left_out), problems, left_out
+
+    def fit_all(self, frame: pd.DataFrame) -> tuple[Records, list[Problem], Mask]:
+        """The same with every row in its place: those that the rules leave out hold nothing."""
         records, problems, left_out = self._read(frame)
         if records is None:
             raise _unfit([problem for problem in problems if not problem.outcome])
         return records, problems, left_out
+
+    def times(self, frame: pd.DataFrame) -> Floats:
+        """What orders the rows of a sequence, NaN where it cannot be read; 0 where the schema names nothing."""
+        name = self.schema.sequence.time if self.schema.sequence else None
+        if name is None:
+            return np.zeros(len(frame))
+        values, _ = self._read_column(self.schema.columns[name], frame[name])
+        return values.astype(np.float64)
 
     def problems(self, frame: pd.DataFrame) -> list[Problem]:
         """Everything that keeps `encode` from accepting the frame, for the party's own eyes."""
@@ -135,25 +147,26 @@ class Codec:
 
     def _read(self, frame: pd.DataFrame) -> tuple[Records | None, list[Problem], Mask]:
         """The records by the schema's rules, if there is a column for each of its columns, every problem, and the rows
-        left out."""
+        that the rules leave out."""
         header = [str(name) for name in frame.columns]
         problems = _header_problems(self.schema, header)
         columns: dict[str, Values] = {}
         left_out, usable = np.zeros(len(frame), dtype=bool), not problems
         for name, column in self.schema.released.items():
             if header.count(name) == 1:
-                values, flaws = self._read_column(name, frame.iloc[:, header.index(name)])
+                values, flaws = self._read_column(column, frame.iloc[:, header.index(name)])
                 columns[name], unfit = with_fallbacks(column, values, flaws)
                 left_out |= unfit
                 problems += _located(name, column, flaws)
-        return Records(columns).take(~left_out) if usable else None, problems, left_out
+        return Records(columns) if usable else None, problems, left_out
 
-    def _read_column(self, name: str, cells: pd.Series) -> tuple[Values, list[Flaw]]:
-        column, empty_texts = self.schema.released[name], self.schema.missing_values
+    def _read_column(self, column: Column, cells: pd.Series) -> tuple[Values, list[Flaw]]:
+        empty_texts = self.schema.missing_values
         if isinstance(column, Categorical | Boolean):
             return read_labels(cells, column, empty_texts)
         if isinstance(column, Datetime):
             return read_times(cells, column, empty_texts)
+        assert not isinstance(column, Identifier)
         return read_numbers(cells, column, empty_texts)
 
     def _written(self, name: str, values: Values) -> pd.Series:
@@ -198,7 +211,7 @@ def _header_problems(schema: Schema, header: list[str]) -> list[Problem]:
             )
         ]
     for name in dict.fromkeys(header):
-        if name not in schema.columns:
+        if name not in (*schema.columns, *schema.added):
             problems.append(Problem(name, "is not in the schema", "remove it, or declare it (as an identifier)"))
         elif header.count(name) > 1:
             problems.append(Problem(name, "occurs more than once", "keep one of them"))

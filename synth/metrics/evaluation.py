@@ -7,15 +7,12 @@ not exist is None with a reason beside it.
 
 from __future__ import annotations
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from synth.metrics.attacks.risk import Interval
+from synth.metrics.evaluation_views import View
+from synth.metrics.sequence_view import SequenceView
 from synth.metrics.utility import Omission, Scores
-from synth.schema import Strict
-
-
-class View(Strict):
-    model_config = ConfigDict(allow_inf_nan=False, revalidate_instances="always")
 
 
 class Score(View):
@@ -111,6 +108,7 @@ class Evaluation(View):
     inference_by_column: dict[str, Risk]
     samplings: list[str]  # which figures looked at a sample, in words
     seconds: float
+    sequences: SequenceView | None = None  # only where the schema has a sequence, and there are enough of them
 
     def score(self, metric: str) -> Score:
         return next(score for score in self.scores if score.metric == metric)

@@ -156,7 +156,7 @@ def _check_columns(frame: pd.DataFrame, schema: Schema, what: str) -> None:
         raise InputError(f"{what} has none of the schema's columns; is there a header line?")
     if missing := [name for name in schema.released if name not in header]:
         raise InputError(f"{what} lacks {_names(missing)} of the schema; export them too, or edit the schema")
-    if undeclared := [name for name in header if name not in schema.columns]:
+    if undeclared := [name for name in header if name not in (*schema.columns, *schema.added)]:
         raise InputError(f"{what} has {_names(undeclared)} that the schema does not declare; drop or declare them")
     if len(set(header)) != len(header):
         raise InputError(f"{what} has two columns of one name; keep one of them")

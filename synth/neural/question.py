@@ -51,13 +51,15 @@ def read(plan: Plan, weighting: Weighting, bins: int | None, forms_of: FormsOf, 
 
 
 def _features(plan: Plan, bins: int | None, arrays: Arrays) -> Features:
-    for name in plan.table.numeric:
+    for name in plan.modelled.numeric:
         if bins is None:
             _check_mixture(arrays, PREFIX + name)
         else:
             _check_cuts(arrays, CUTS + name, bins)
     kinds = PREFIX if bins is None else CUTS
-    return Features.from_arrays(plan.table, {name: array for name, array in arrays.items() if name.startswith(kinds)})
+    return Features.from_arrays(
+        plan.modelled, {name: array for name, array in arrays.items() if name.startswith(kinds)}
+    )
 
 
 def _check_cuts(arrays: Arrays, name: str, bins: int) -> None:

@@ -41,11 +41,11 @@ class Released:
         cells, sigma = statistics.cells, float(np.sqrt(statistics.variance))
         probabilities = cells.probabilities(statistics.counts, sigma)
         if features is None and bins is not None:
-            features = Features(plan.table, {}, cut(*statistics.finest, sigma, bins))
+            features = Features(plan.modelled, {}, cut(*statistics.finest, sigma, bins))
         elif features is None:
             mixtures = statistics.mixtures
             fitted = mixtures or {name: fit_cells(cells, name, probabilities[name]) for name in cells.scales}
-            features = Features(plan.table, fitted)
+            features = Features(plan.modelled, fitted)
         return cls(statistics, probabilities, features)
 
     @cached_property

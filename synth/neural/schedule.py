@@ -7,7 +7,7 @@ sampler breaks, says that ε is spent; the cost then says that this is not a gua
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from synth.budget import set_aside
@@ -101,7 +101,7 @@ class Schedule:
         if self.published is not None:
             found = self.published.noise_multiplier
             return found or calibrate_noise_multiplier(epsilon, delta, regime.sample_rate, steps)
-        beside = set_aside(self.plan, Cells(self.plan.table, self.plan.statistics.bins).queries)
+        beside = set_aside(self.plan, Cells(self.plan.modelled, self.plan.statistics.bins).queries)
         return calibrate_noise_multiplier(
             epsilon, delta, regime.sample_rate, regime.rounds * steps, beside, self.shares
         )
@@ -134,5 +134,5 @@ class Schedule:
         if not self.private:
             what = "gradients" if self.sums_gradients else "weights trained"
             return [Unaccounted(f"{what} without noise")]
-        event = self.step_privacy(party).event(steps)
+        event = replace(self.step_privacy(party).event(steps), about=self.plan.unit)
         return [event] if self.published is None else [event, Unaccounted(self.published.gap)]

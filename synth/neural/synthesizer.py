@@ -112,7 +112,7 @@ class NeuralSynthesizer(Synthesizer):
         self.model.settle(network, self.released)
         draw = partial(self.model.draw, network, self.released)
         drawing = Drawing(draw, self.released, self.model.candidates, self.model.fitted)
-        return drawing.sample(rows, seed, codes_of(self.plan.table, where or {}))
+        return drawing.sample(rows, seed, codes_of(self.plan.modelled, where or {}))
 
     def state(self) -> Arrays:
         parts = {AVERAGE: self.average, SERVER: self.server, RELEASED: self.released.statistics.to_arrays()}
@@ -129,7 +129,7 @@ class NeuralSynthesizer(Synthesizer):
             return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
 
         statistics = Statistics.from_arrays(self.plan, part(RELEASED))
-        features = Features.from_arrays(self.plan.table, state)
+        features = Features.from_arrays(self.plan.modelled, state)
         self.released = Released.of(self.plan, statistics, features=features)
         names = self._forms(self.released.features)
         self.average = {name: state[AVERAGE + name] for name in names}

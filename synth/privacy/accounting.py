@@ -32,7 +32,7 @@ Units: TypeAlias = tuple[tuple[Event, int], ...]  # a release of one query or on
 
 @dataclass(frozen=True)
 class Spent:
-    """ε at δ for one row at one party; `method` is the accountant that gave it ("none": no guarantee)."""
+    """ε at δ for one row, person or step at one party; `method` is the accountant that gave it ("none": no promise)."""
 
     epsilon: float
     delta: float
@@ -58,8 +58,11 @@ def as_units(events: Iterable[Event]) -> Units:
             raise PrivacyError(f"no accountant for {type(event).__name__}; refusing to treat it as free")
         unit, times = event.units()
         counts[unit] += times
-    if len(neighbours := {(event.unit, event.relation) for event in counts}) > 1:
-        raise PrivacyError(f"releases about different neighbouring tables do not add up: {sorted(neighbours)}")
+    if len(neighbours := {(event.unit, event.relation) for event in counts if event.guaranteed}) > 1:
+        raise PrivacyError(
+            f"releases about different neighbouring tables do not add up: {sorted(neighbours)}; keep a "
+            "ledger for each, under another dataset's name"
+        )
     return tuple(sorted(counts.items(), key=repr))
 
 

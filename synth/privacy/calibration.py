@@ -22,6 +22,7 @@ from dp_accounting.gaussian_mechanism import get_epsilon_gaussian, get_sigma_gau
 from synth.errors import BudgetError, PrivacyError
 from synth.privacy.accounting import as_units, compose, rdp_epsilon
 from synth.privacy.events import CountNoise, Event, SampledGaussian, SharedGaussian
+from synth.units import Unit
 
 _DECADE = 9000  # four-digit mantissas 1000 … 9999
 _LARGEST_NOISE = 8 * _DECADE  # grid index of 10^8; more noise than this is no mechanism
@@ -52,13 +53,17 @@ def calibrate_noise_multiplier(
 ) -> float:
     """The least noise for `steps` DP-SGD steps such that they and the other events cost at most (ε, δ), whether a party
     makes it alone or so many make it between them."""
-    event = SharedGaussian(sample_rate, 1.0, steps, shares) if shares > 1 else SampledGaussian(sample_rate, 1.0, steps)
-    return _least_noise(epsilon, delta, event, tuple(other_events))
+    others = tuple(other_events)
+    about = _about(others)
+    alone = SampledGaussian(sample_rate, 1.0, steps, about=about)
+    event = SharedGaussian(sample_rate, 1.0, steps, shares, about=about) if shares > 1 else alone
+    return _least_noise(epsilon, delta, event, others)
 
 
 def calibrate_count_variance(epsilon: float, delta: float, queries: int, other_events: Iterable[Event] = ()) -> float:
     """The least variance per cell such that the counts and the other events cost at most (ε, δ)."""
-    return _least_noise(epsilon, delta, CountNoise(queries, 1.0), tuple(other_events))
+    others = tuple(other_events)
+    return _least_noise(epsilon, delta, CountNoise(queries, 1.0, about=_about(others)), others)
 
 
 def steps_affordable(
@@ -81,6 +86,11 @@ def steps_affordable(
     if at_most < 1 or not fits(0):
         return 0
     return at_most if fits(at_most) else _bisect(fits, 0, at_most)
+
+
+def _about(others: tuple[Event, ...]) -> Unit:
+    """Whose loss adds up with these."""
+    return others[0].about if others else "row"
 
 
 @lru_cache(maxsize=64)

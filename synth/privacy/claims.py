@@ -8,9 +8,10 @@ from pydantic import Field
 
 from synth.privacy.accounting import compose
 from synth.privacy.events import Event
-from synth.schema import Strict
+from synth.strict import Strict
+from synth.units import relation_of
 
-RELATION = f"{Event.relation} {Event.unit}"
+RELATION = relation_of("row")
 
 
 class Claim(Strict):
@@ -35,6 +36,7 @@ def claim_of(events: list[Event], delta: float) -> Claim:
         epsilon=nominal.epsilon if sound and finite and nominal else None,
         nominal_epsilon=nominal.epsilon if finite and nominal else None,
         delta=delta,
+        relation=relation_of(events[0].about),
         method=nominal.method if nominal else "none",
     )
 

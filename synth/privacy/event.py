@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
+
+from synth.units import NOUNS, RELATIONS, Unit
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -17,12 +19,21 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Event(ABC):
     """One release. Parties hold disjoint rows, so the claim for the whole federation is the largest claim of any party,
-    not a sum."""
+    not a sum. Where a row is mentioned, it is whatever the release is `about`: a row, a person, a step."""
 
     kind: ClassVar[str]
-    unit: ClassVar[str] = "one row at one party"  # whose presence the release hides
-    relation: ClassVar[str] = "add or remove"  # how neighbouring tables differ in that unit
     guaranteed: ClassVar[bool] = True  # whether any ε can be proven for it
+    about: Unit = field(default="row", kw_only=True)
+
+    @property
+    def unit(self) -> str:
+        """Whose presence the release hides."""
+        return f"one {NOUNS[self.about]} at one party"
+
+    @property
+    def relation(self) -> str:
+        """How neighbouring tables differ in that unit."""
+        return RELATIONS[self.about]
 
     @abstractmethod
     def words(self) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from synth.errors import PrivacyError
 from synth.privacy.checks import require_count, require_one_of, require_positive
 from synth.privacy.event import Event
+from synth.units import NOUNS, PLURALS
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -35,6 +36,9 @@ class CountNoise(Event):
     `variance`/2). `variance` counts only noise the adversary does not know: for trust "shared" that of the
     honest parties together (nobody sees less than the secure sum), for trust "local" what this party
     added by itself.
+
+    A unit that lies in up to m cells of each of q histograms is charged as m q of them: m times `variance` in a cell is
+    the noise of m releases that were added up, each of them holding the unit once (Skellam noise divides exactly).
     """
 
     kind: ClassVar[str] = "count_noise"
@@ -56,7 +60,7 @@ class CountNoise(Event):
         return f"{self.queries} histograms, integer noise of variance {self.variance:.4g}"
 
     def units(self) -> tuple[Event, int]:
-        return CountNoise(1, self.variance), self.queries
+        return CountNoise(1, self.variance, about=self.about), self.queries
 
     def loss(self, interval: float) -> PrivacyLossDistribution:
         from synth.privacy.losses import skellam_loss
@@ -97,12 +101,14 @@ class SampledGaussian(Event):
 
     def words(self) -> str:
         return (
-            f"{self.steps} training steps, each on a random {self.sample_rate:.3%} of the rows, with Gaussian noise of "
-            f"{self.noise_multiplier:.4g} times a row's largest influence"
+            f"{self.steps} training steps, each on a random {self.sample_rate:.3%} of the {PLURALS[self.about]}, with "
+            f"Gaussian noise of {self.noise_multiplier:.4g} times a {NOUNS[self.about]}'s largest influence"
         )
 
     def brief(self) -> str:
-        return f"{self.steps} steps on {self.sample_rate:.3%} of rows, noise {self.noise_multiplier:.4g}"
+        return (
+            f"{self.steps} steps on {self.sample_rate:.3%} of {PLURALS[self.about]}, noise {self.noise_multiplier:.4g}"
+        )
 
     def counted(self) -> tuple[Event, int]:
         return replace(self, steps=1), self.steps
@@ -255,8 +261,12 @@ def counted(events: Iterable[Event]) -> Counter[Event]:
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """The event as plain JSON values, with its `kind` first."""
-    return {"kind": event.kind, **asdict(event)}
+    """The event as plain JSON values, with its `kind` first. One about rows does not say so, as before there were
+    others."""
+    content = asdict(event)
+    if event.about == "row":
+        del content["about"]
+    return {"kind": event.kind, **content}
 
 
 def as_records(events: Iterable[Event]) -> list[dict[str, Any]]:

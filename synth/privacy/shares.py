@@ -28,6 +28,10 @@ class Sharing(Protocol):
     def noisy_parties(self) -> int:
         """Parties whose noise is surely in an opened sum and unknown to the adversary."""
 
+    @property
+    def records_per_unit(self) -> int:
+        """Cells of a histogram that one unit may be in; so many times the charged noise is in each."""
+
 
 def share_of(plan: Sharing, event: CountNoise) -> float:
     """The variance one party adds to each count."""
@@ -72,4 +76,4 @@ def step_noises(events: Iterable[Event], rows: int, parties: int) -> list[float]
 def _share(plan: Sharing, variance: float) -> float:
     if plan.noisy_parties < 1:
         raise PrivacyError("nobody is left whose noise is secret; fewer parties may collude, or be lost")
-    return variance / plan.noisy_parties
+    return variance * plan.records_per_unit / plan.noisy_parties

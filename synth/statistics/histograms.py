@@ -67,7 +67,7 @@ class Statistics:
         mixtures = {k.removeprefix("mixture/"): Mixture(*v) for k, v in arrays.items() if k.startswith("mixture/")}
         covered, variance = float(arrays.get("covered", np.array(1.0))), float(arrays["variance"])
         grid = grid_of(plan)
-        cells = grid.coarse if "layout" in arrays else Cells(plan.table, plan.statistics.bins, old=True)
+        cells = grid.coarse if "layout" in arrays else Cells(plan.modelled, plan.statistics.bins, old=True)
         fine = (grid, arrays["fine"]) if "fine" in arrays else None
         return cls(cells, arrays["counts"], variance, covered, parties, mixtures, fine)
 
@@ -134,11 +134,12 @@ class StatisticsInquiry(Inquiry):
         if self.event is not None:
             by_rows = self.plan.partition == "rows"
             level = share_of(self.plan, self.event) if by_rows else self.event.variance
-            counts = counts + noise.child("counts").skellam(level, len(counts)) * self._noised_by(party)
+            drawn = noise.child("counts").skellam(level, len(counts))
+            counts = counts + (drawn if by_rows else drawn * self._noised_by(party))
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
     def _noised_by(self, party: str) -> Array:
-        """Which counts of the release this party adds noise to: all, or its own columns'."""
+        """Which counts of a release by columns this party adds noise to: those of its own."""
         held = set(self.plan.columns_of(party))
         own = np.zeros(self.grid.size, dtype=np.int64)
         for name, part in self.grid.slices.items():

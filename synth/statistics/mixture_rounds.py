@@ -31,7 +31,7 @@ class MixtureInquiry(StatisticsInquiry):
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self.event = None  # counts are exact, too
-        self.numeric = list(plan.table.numeric)
+        self.numeric = list(plan.modelled.numeric)
         self.averaged: Arrays = {}  # by numeric column, after the first round
         self.rounds = 0
 

@@ -135,10 +135,10 @@ def _runs_without_a_plan() -> Iterator[None]:
         yield
 
 
-def _strict(source: Any, schema: Any, _scratch: Any) -> Any:
-    if check_data(source, schema).problems:
+def _strict(source: Any, plan: Any, _scratch: Any, _coin: Any) -> Any:
+    if check_data(source, plan.table).problems:
         raise DataError("the rows do not fit the schema")
-    return read_records(source, schema)
+    return read_records(source, plan.table)
 
 
 def _any_run(self: Ledger, run: str, plan: str, events: Any, *, automatic: bool = False) -> Any:
@@ -199,7 +199,7 @@ MUTATIONS: dict[str, Mutation] = {
         played(lambda: attacks.plan_swap("all-ckks", "three-ckks", attacks.WITHOUT_SOUTH)),
     ),
     "a row that does not fit is refused": Mutation(
-        _replaced(party_module, "open_rows", _strict), played(attacks.first_message, case=1)
+        _replaced(party_module, "open_units", _strict), played(attacks.first_message, case=1)
     ),
     "an approval serves any number of runs": Mutation(
         _replaced(Ledger, "reserve", _any_run), played(attacks.many_runs_on_one_approval)

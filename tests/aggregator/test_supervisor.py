@@ -26,6 +26,10 @@ class Flower:
     submitted: list[str] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     away: bool = False
+    waiting: list[tuple[str, str]] = field(default_factory=list)
+
+    def begun(self) -> list[tuple[str, str]]:
+        return self.waiting
 
     def submit(self, plan: dict[str, Any], who: str) -> dict[str, Any]:
         if self.away:
@@ -140,3 +144,28 @@ def test_a_run_that_gets_on_is_resumed_as_often_as_it_takes(tmp_path: Path) -> N
             Reporter(PLAN, at.folder, at.standing.flower_run).round(done, 40, {}, 0.5)
     assert at.standing.state is RunState.running
     assert len(at.flower.submitted) == 35
+
+
+def test_a_run_is_queued_before_its_process_begins_and_survives_its_first_seconds(tmp_path: Path) -> None:
+    """Flower gave a process up that took a minute to start, and nobody would ever have heard of the run."""
+    folder, flower = RunFolder.of(tmp_path, PLAN), Flower(status="pending")
+    flower.waiting = [("run-1", PLAN.model_dump_json(by_alias=True))]
+    at = Scene(folder, flower, Supervisor(tmp_path, flower, True, 600.0))
+    at.supervisor.clock = lambda: at.now
+    at.later(0)
+    assert (at.standing.state, at.standing.flower_run) == (RunState.queued, "run-1")
+    at.later(100)
+    assert flower.submitted == []
+    flower.status = "finished:failed"
+    at.later(5)
+    assert flower.submitted == ["run-2"]
+    assert at.standing.flower_run == "run-2"
+
+
+def test_a_forgotten_run_does_not_come_back(tmp_path: Path) -> None:
+    at = scene(tmp_path)
+    at.flower.waiting = [("run-1", PLAN.model_dump_json(by_alias=True))]
+    at.later(0)
+    at.folder.forget()
+    at.later(100)
+    assert at.folder.standing is None

@@ -67,7 +67,7 @@ class Autoregression(RowLossModel[Network]):
         self.learning_rate, self.candidates = self.settings.learning_rate, self.settings.candidates
 
     def network(self, features: Features) -> Network:
-        return Network(in_order(features.spans, self.plan.table.target), width=self.settings.width)
+        return Network(in_order(features.spans, self.plan.modelled.target), width=self.settings.width)
 
     def begin(self, network: Network, released: Released, stream: Stream) -> None:
         """A prefix has one 1 a column, however wide it is, so hidden layers start as if it were that narrow."""

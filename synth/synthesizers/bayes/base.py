@@ -29,7 +29,7 @@ class BayesBase(Synthesizer):
     def __init__(self, plan: Plan, settings: BayesSettings, cells: Cells) -> None:
         self.plan, self.settings, self.cells = plan, settings, cells
         related = computed(plan.constraints)
-        self.names = [name for name in plan.table.released if name not in related]
+        self.names = [name for name in plan.modelled.released if name not in related]
         if len(self.names) < 2:
             raise PlanError("'bayes' needs two columns that no relation determines; this schema has fewer")
         self.asks, self.seed, self.absorbed = plan.family.asks, 0, 0
@@ -48,7 +48,7 @@ class BayesBase(Synthesizer):
     def sample(self, rows: int, seed: int, where: dict[str, str] | None = None) -> Records:
         if self.network is None:
             raise ProtocolError("rows were asked for before the network was learnt; run the plan to its end first")
-        drawing = Drawing(self.plan.table, self.plan.constraints, self.names, self.known_bins(), self.cell_weights())
+        drawing = Drawing(self.plan.modelled, self.plan.constraints, self.names, self.known_bins(), self.cell_weights())
         return drawing.rows(self.network, rows, np.random.default_rng(seed), where or {})
 
     def state(self) -> Arrays:

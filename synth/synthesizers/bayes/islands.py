@@ -44,7 +44,7 @@ from synth.synthesizers.bayes.settings import BayesSettings
 
 class IslandSearch(BayesBase):
     def __init__(self, plan: Plan, settings: BayesSettings) -> None:
-        super().__init__(plan, settings, Cells(plan.table, settings.bins, even=True))
+        super().__init__(plan, settings, Cells(plan.modelled, settings.bins, even=True))
         if len(self.names) <= settings.parents:
             raise PlanError(
                 f"with {settings.parents} parents the published form needs more columns than that which no relation "

@@ -176,7 +176,7 @@ class ReleasedSearch(BayesBase):
 
     def _scores(self) -> FamilyScores:
         evidence = self._evidence()
-        target = self.plan.table.target
+        target = self.plan.modelled.target
         aim = self.names.index(target) if target in self.names else None
         tree = evidence.fit(evidence.select(aim, self.settings.model_size_mb), ITERATIONS).tree
         drawn = tree.sample(DRAWN_ROWS, np.random.default_rng(self.seed))
@@ -187,7 +187,7 @@ class ReleasedSearch(BayesBase):
             summed_variance(self.plan, self.noise[1]) if self.noise else 0.0,
             self.settings.parents,
             self.settings.table_cells,
-            aim if target in self.plan.table.discrete else None,
+            aim if target in self.plan.modelled.discrete else None,
         )
 
     def _families(self) -> list[Clique]:

@@ -13,7 +13,7 @@ def check(schedule: Schedule, settings: CtganSettings) -> None:
         raise PlanError(
             f"synthesizer.discriminator.fake_batch {critic.fake_batch} must be a multiple of pac {critic.pac}."
         )
-    if schedule.plan.table.discrete == {} and schedule.faithful:
+    if schedule.plan.modelled.discrete == {} and schedule.faithful:
         raise PlanError("training-by-sampling (profile 'faithful') needs a discrete column; use 'rigorous'.")
     if schedule.sums_gradients and (not schedule.private or critic.steps_per_generator_step > 1):
         raise PlanError(

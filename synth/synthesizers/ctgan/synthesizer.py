@@ -114,7 +114,7 @@ class Ctgan(Model[Networks]):
         return {"generator": float(F.softplus(-score).mean()), "discriminator": float(F.softplus(score).mean())}
 
     def conditions(self, features: Features, frequencies: Mapping[str, Floats]) -> Conditions:
-        return Conditions(features, frequencies, None if self.schedule.faithful else self.plan.table.target)
+        return Conditions(features, frequencies, None if self.schedule.faithful else self.plan.modelled.target)
 
     def _discriminator_step(self, discriminator: Discriminator, local: LocalRound) -> DiscriminatorStep:
         if self.schedule.private:

@@ -121,7 +121,7 @@ class GaussianDiffusion(RowLossModel[Denoiser]):
         self.learning_rate, self.candidates = self.settings.learning_rate, self.settings.candidates
 
     def network(self, features: Features) -> Denoiser:
-        return Denoiser(self.settings, features, self.plan.table.target)
+        return Denoiser(self.settings, features, self.plan.modelled.target)
 
     def optimizers(self, network: Denoiser) -> Mapping[str, Adam]:
         return {"network": Adam(network.parameters(), self.learning_rate)}

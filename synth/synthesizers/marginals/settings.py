@@ -46,4 +46,5 @@ class MarginalsSettings(FamilySettings):
 
     def declared(self, *, private: bool, faithful: bool) -> Declaration:
         """Exact counts need no second look."""
-        return Declaration(asks=1 + self.rounds if private else 1, answers="counts", by_columns=True)
+        asks = 1 + self.rounds if private else 1
+        return Declaration(asks=asks, answers="counts", series=True, by_columns=True)

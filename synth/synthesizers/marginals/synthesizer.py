@@ -24,6 +24,7 @@ from synth.counting.party_side import asked_bins, tables_of, with_noise
 from synth.counting.schedule import candidate_pairs, divided_noise, pairs_again
 from synth.counting.tree import Tree
 from synth.counting.triples import is_with_target, with_target
+from synth.counting.walking import Walk
 from synth.encoding import contingency
 from synth.encoding.bins import Bins, cell_weights
 from synth.encoding.contingency import Clique
@@ -50,10 +51,10 @@ class Marginals(Synthesizer):
         self.plan, self.settings = plan, plan.synthesizer
         self.cells = grid_of(plan)
         related = computed(plan.constraints)
-        self.names = [name for name in plan.table.released if name not in related]
+        self.names = [name for name in plan.modelled.released if name not in related]
         if len(self.names) < 2:
             raise PlanError("'marginals' needs two columns that no relation determines; this schema has fewer")
-        target = plan.table.target
+        target = plan.modelled.target
         self.target = self.names.index(target) if target in self.names else None
         first = self.settings.first_share if self.settings.rounds else 1.0
         self.pairs = candidate_pairs(plan, self.names, self.settings.pairs, first)
@@ -111,8 +112,11 @@ class Marginals(Synthesizer):
             raise ProtocolError("rows were asked for before the model was fitted; run the plan to its end first")
         statistics = self._statistics()
         weights = cell_weights(self._bins(), statistics.finest[1], statistics.variance**0.5)
-        drawing = Drawing(self.plan.table, self.plan.constraints, self.names, self._bins(), weights)
-        return drawing.rows(self.tree, rows, np.random.default_rng(seed), where or {})
+        drawing = Drawing(self.plan.modelled, self.plan.constraints, self.names, self._bins(), weights)
+        rng, layout = np.random.default_rng(seed), self.plan.layout
+        if layout is not None and layout.is_series:
+            return Walk(layout, drawing, self.tree).series(rows, rng, where or {})
+        return drawing.rows(self.tree, rows, rng, where or {})
 
     def state(self) -> Arrays:
         if self.statistics is None or self.bins is None:
