@@ -53,8 +53,7 @@ def new(
     """
     from fedsynth.commands.forecasting import show_forecast
 
-    if out.exists():
-        raise InputError(f"{out} exists already; choose another --out, or remove it first")
+    _refuse_to_replace(out)
     schema = schema or Path(typer.prompt("The schema's file"))
     read_schema(schema)
     party = party or typer.prompt("Parties and their rows, as in north=10000 south=8000").split()
@@ -90,14 +89,18 @@ def bundle(
     Exit codes: 0 written, 2 the plan does not hold or the file exists, 5 it cannot be written.
     """
     from fedsynth.documents import read_plan_content
-    from fedsynth.table_file import require_new_file
 
     content = read_plan_content(plan)
     found = parse_plan(content)
-    require_new_file(out)
+    _refuse_to_replace(out)
     head = f"# The plan '{found.name}' with its schema. Digest: {found.digest()}\n"
     write_durably(out, (head + write_yaml(content)).encode())
     Console(highlight=False).print(f"Wrote {out}. Digest of the plan: {found.digest()}", markup=False, soft_wrap=True)
+
+
+def _refuse_to_replace(out: Path) -> None:
+    if out.exists():
+        raise InputError(f"{out} exists already; choose another --out, or remove it first")
 
 
 def _explained(content: dict[str, object]) -> str:

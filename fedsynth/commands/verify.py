@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from fedsynth.certificate.checking import checked
+from fedsynth.certificate.checking import checked, read_certificate
 from fedsynth.documents import read_plan, read_plan_content
 from fedsynth.keyring import read_keys
 from fedsynth.plan_content import with_parties
@@ -58,7 +58,7 @@ def verify(
     """
     found = checked(
         certificate,
-        _plan(plan, certificate.parent / "plan.json"),
+        _plan(plan, certificate.parent / "plan.json", unsigned and read_certificate(certificate).simulated),
         tables=table,
         keys=read_keys(keys) if keys else None,
         unsigned=unsigned,
@@ -88,10 +88,11 @@ def _report(findings: list[Finding]) -> Table:
     return table
 
 
-def _plan(given: Path | None, beside: Path) -> Plan | None:
-    """What the parties approved is known by its digest, so the copy beside the certificate is as good as any. So is the
-    plan that a table was split by in a simulation: it is the copy but for the parties."""
-    if given is None or not beside.is_file():
+def _plan(given: Path | None, beside: Path, simulated: bool) -> Plan | None:
+    """What the parties approved is known by its digest, so the copy beside the certificate is as good as any. Of a
+    simulation, which only --unsigned lets pass, so is the plan that one table was split by: it is the copy but for the
+    parties. Of a federation it never is: who took part is what an auditor asks."""
+    if given is None or not simulated or not beside.is_file():
         return read_plan(given or beside) if given or beside.is_file() else None
     content, copy = read_plan_content(given), read_plan(beside)
     try:

@@ -46,6 +46,7 @@ class AggregatorConsole:
     def __init__(self, state: Path, metrics: Path | None) -> None:
         self.state, self.runs = state, Runs(state, metrics)
         self.pages = Pages("Aggregator", LINKS)
+        self.runs.all()  # read once before anybody waits for it
 
     def overview(self, request: Request) -> Response:
         runs, connected = self.runs.all(), self.runs.connected()

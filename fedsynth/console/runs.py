@@ -38,13 +38,14 @@ class RunView:
     @property
     def words(self) -> str:
         """What the run is doing, or for whom it waits and since when."""
-        return self.standing.in_words().removeprefix(f"{self.standing.state}: ")
+        state = self.standing.state  # which stands beside it
+        return self.standing.in_words().removeprefix(f"{state}: ").removeprefix("waiting ")
 
     @property
     def seconds_left(self) -> float | None:
         """From the pace of the last round; None where there is none to go by."""
         run = self.standing
-        if self.is_ended or not run.rounds or run.round_seconds is None:
+        if self.is_ended or run.state is RunState.waiting or not run.rounds or run.round_seconds is None:
             return None
         return run.round_seconds * (run.rounds - run.round)
 

@@ -94,7 +94,7 @@ def test_a_token_file_is_its_owners_alone(tmp_path: Path) -> None:
 def test_runs_are_listed_with_whom_they_wait_for(app: Guard) -> None:
     page = client(app).get("/").text
     assert "census" in page
-    assert "waiting for south since" in page
+    assert "for south since" in page
     assert "its node is away" in page
     assert "north: connected" in page
     assert "<b>forged" not in page

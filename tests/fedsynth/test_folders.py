@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from aggregator.watch import Silent
 from fed_node.ledger.holder import holder_of
 from fedsynth.cli import app
+from fedsynth.commands.verify import _plan
 from fedsynth.simulation import simulate as simulation
 from fedsynth.simulation.occupied import occupied
 from fedsynth.simulation.simulate import Folders
@@ -143,3 +144,6 @@ def test_one_party_needs_no_other_plan(plan_file: Path) -> None:
     assert result.exit_code == 0, result.output
     checked = CliRunner().invoke(app, ["verify", str(out / "certificate.json"), "--plan", str(plan_file), "--unsigned"])
     assert checked.exit_code == 0, checked.output
+    strict = _plan(plan_file, out / "plan.json", simulated=False)
+    assert strict is not None
+    assert len(strict.parties) == 3  # who took part is overlooked in simulations only
