@@ -73,7 +73,7 @@ def install(
     revision = _apply(material, folder, name, namespace, context, wait_seconds)
     facts = {"release": name, "namespace": namespace, "revision": revision}
     notes = f"`helm get notes {name} -n {namespace}` says what comes next."
-    say(facts, as_json, f"{name} is ready (revision {revision}). {notes}")
+    say(facts, as_json, f"{name} is ready (revision {revision}).\n{notes}")
 
 
 def uninstall(

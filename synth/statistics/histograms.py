@@ -139,12 +139,13 @@ class StatisticsInquiry(Inquiry):
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
     def _noised_by(self, party: str) -> Array:
-        """Which counts of a release by columns this party adds noise to: those of its own."""
-        held = set(self.plan.columns_of(party))
-        own = np.zeros(self.grid.size, dtype=np.int64)
+        """Which counts of a release by columns this party adds noise to: all but those of another's columns, which are
+        zeros here and get the other's noise. What nobody is known to hold gets noise, too."""
+        foreign = {name for other in self.plan.holders if other != party for name in self.plan.columns_of(other)}
+        noised = np.zeros(self.grid.size, dtype=np.int64)
         for name, part in self.grid.slices.items():
-            own[part] = name in held
-        return self.grid.released(own) > 0
+            noised[part] = name not in foreign
+        return self.grid.released(noised) > 0
 
     def _checked(self, found: Answer | Sum) -> Array:
         """Consistent counts of the fine cells from what one answer, or the sum of all, says."""

@@ -25,6 +25,7 @@ from fed_node.consent import policy
 from fed_node.ledger import ledger as ledger_module
 from fed_node.ledger import lifetime
 from fed_node.ledger.ledger import Ledger
+from fed_node.linkage import opening
 from fed_node.party import Party, Run
 from fed_node.seal import numbers
 from fed_node.seal.journal import Journal
@@ -199,7 +200,7 @@ MUTATIONS: dict[str, Mutation] = {
         played(lambda: attacks.plan_swap("all-ckks", "three-ckks", attacks.WITHOUT_SOUTH)),
     ),
     "a row that does not fit is refused": Mutation(
-        _replaced(party_module, "open_units", _strict), played(attacks.first_message, case=1)
+        _replaced(opening, "open_units", _strict), played(attacks.first_message, case=1)
     ),
     "an approval serves any number of runs": Mutation(
         _replaced(Ledger, "reserve", _any_run), played(attacks.many_runs_on_one_approval)
