@@ -31,6 +31,8 @@ from synth.strict import Strict, digest_of
 from synth.synthesizers.registry import Settings, default_settings
 from synth.units import Unit, problem_of_unit
 
+ROWS_SLACK = 2**10
+
 
 class Plan(Strict):
     """A synthesis run, in full."""
@@ -207,6 +209,12 @@ class Plan(Strict):
 
     def party(self, name: str) -> Party:
         return next(party for party in self.parties if party.name == name)
+
+    @property
+    def largest_count(self) -> int:
+        """A party may hold so many times the rows that it declares. What is beyond is cut before its noise is added:
+        cut afterwards, when a sum has no more room, a count would keep less noise than was charged."""
+        return ROWS_SLACK * max(party.rows for party in self.parties)
 
     def share(self, name: str) -> float:
         """A party's public weight in averages; the shares of all parties sum to 1."""

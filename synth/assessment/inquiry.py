@@ -127,7 +127,8 @@ class AssessmentInquiry(Inquiry):
         bins = self._checked(ask)
         counts = self._counted(data, bins) | {"outcomes": self._outcomes(ask.arrays, data)}
         for part, event in self.events.items():
-            counts[part] = counts[part] + noise.child(part).skellam(share_of(self.plan, event), len(counts[part]))
+            drawn = noise.child(part).skellam(share_of(self.plan, event), len(counts[part]))
+            counts[part] = np.minimum(counts[part], self.plan.largest_count) + drawn
         return Answer(counts, weight=self.plan.share(party)), local
 
     def _checked(self, ask: Ask) -> Bins:

@@ -42,7 +42,9 @@ def with_noise(
     if event is None:
         return counts
     if sides is None:
-        return counts + noise.child("counts").skellam(share_of(plan, event), len(counts))
+        return np.minimum(counts, plan.largest_count) + noise.child("counts").skellam(
+            share_of(plan, event), len(counts)
+        )
     own = noise.child("own").skellam(event.variance, len(counts))
     across = noise.child("across").skellam(share_of(plan, event), len(counts))
     return counts + sides.own * own + sides.across * across

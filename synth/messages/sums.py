@@ -20,8 +20,7 @@ from synth.messages import wire
 from synth.plan import Mode, Plan
 
 REAL_CLIP = 2.0**10  # far beyond any change of a weight; a 64-bit ring still resolves 1e-12 for ten parties
-_COUNT_SLACK = 2**10  # a party may hold this many times the rows it declares
-_COUNT_NOISE = 2**20  # and its noise may be this large
+_COUNT_NOISE = 2**20  # the noise of a count may be this large
 _GRADIENT_LIMIT = 2**53 - 1  # twice what a sum is cut to before its noise (dpsgd.LARGEST_SUM); a thousand parties fit
 
 Way = Literal["count", "real"]
@@ -56,7 +55,7 @@ def count_limit(plan: Plan) -> int | None:
         return None
     if plan.family.answers == "gradients":
         return _GRADIENT_LIMIT
-    return _COUNT_SLACK * max(party.rows for party in plan.parties) + _COUNT_NOISE
+    return plan.largest_count + _COUNT_NOISE
 
 
 @dataclass(frozen=True)

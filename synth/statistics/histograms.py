@@ -135,6 +135,7 @@ class StatisticsInquiry(Inquiry):
             by_rows = self.plan.partition == "rows"
             level = share_of(self.plan, self.event) if by_rows else self.event.variance
             drawn = noise.child("counts").skellam(level, len(counts))
+            counts = np.minimum(counts, self.plan.largest_count)
             counts = counts + (drawn if by_rows else drawn * self._noised_by(party))
         return Answer({"counts": counts}, weight=self.plan.share(party)), local
 
