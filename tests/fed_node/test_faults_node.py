@@ -24,6 +24,7 @@ from aggregator.run import Workspace, synthesize
 from aggregator.sums.exchange import GridExchange
 from aggregator.watch import Silent
 from fed_node.ledger.ledger import LedgerView
+from fedsynth.sandbox.programs import Program
 from fedsynth.simulation.local_grid import LocalGrid
 from synth.certificate.certificate import Certificate, events_of
 from synth.plan import Plan
@@ -59,6 +60,13 @@ class SeededDeployment(Deployment):
     def start_party(self, name: str) -> None:
         self.start_worker(name)
         self.start_beating(name, SHORT_SECONDS if name == VICTIM else HEARTBEAT_SECONDS)
+
+    def start_worker(self, name: str) -> None:
+        """Without the command, which refuses a seed."""
+        serve = "import sys; from pathlib import Path; from fed_node.process.worker import serve; "
+        serve += "serve(Path(sys.argv[1]), Path(sys.argv[2]))"
+        command = [sys.executable, "-c", serve, str(self.home(name)), str(self.socket(name))]
+        self._start(f"worker {name}", Program(command))
 
     def start_beating(self, name: str, heartbeat_seconds: int = HEARTBEAT_SECONDS) -> None:
         self.start_node(name, [sys.executable, "-c", SUPERNODE, str(heartbeat_seconds)])
