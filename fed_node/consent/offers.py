@@ -1,8 +1,8 @@
 """Plans that the aggregator asked for and nobody here approved, kept so that a person can look at them.
 
-An offer decides nothing: consent never reads this folder. The aggregator writes into it, so it holds few plans, each of
-which was read as a plan, has the digest that was named, and names this party. Whether one is kept depends on plans and
-on room on the volume, never on a row, and changes nothing of what the aggregator is told.
+An offer decides nothing: consent never reads this folder. The aggregator writes into it, so it holds few plans and no
+long ones, each of which was read as a plan, has the digest that was named, and names this party. Whether one is kept
+depends on plans and on room on the volume, never on a row, and changes nothing of what the aggregator is told.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from synth.plan import Plan
 
 OFFERED = "offered"  # folder in the home
 MOST_OFFERS = 20  # the newest
+LARGEST_OFFER_BYTES = 1 << 20  # no plan that a person reads is longer
 
 
 class Offers:
@@ -37,6 +38,8 @@ class Offers:
 
     def _keep(self, plan: Plan) -> None:
         if self.party not in {member.name for member in plan.parties} or self.plans.has(plan.digest()):
+            return
+        if len(plan.model_dump_json(by_alias=True).encode()) > LARGEST_OFFER_BYTES:
             return
         self.plans.approve(plan)
         files = sorted(self.folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)

@@ -51,6 +51,8 @@ def write_report(plan: Plan, folders: Folders, release: Release, test: Path | No
 
 
 def _sequences(plan: Plan, folders: Folders, test: Path | None) -> SequenceView | None:
+    if plan.table.sequence is None:
+        return None
     homes = [folders.party(party.name) for party in plan.parties]
     real = [PartySettings.load(home).source(home) for home in homes]
     made = next(path for path in (folders.out / name for name in (TABLE, "synthetic.parquet")) if path.exists())

@@ -11,6 +11,7 @@ from unittest import mock
 
 import pytest
 
+from fed_node.consent.offers import LARGEST_OFFER_BYTES, MOST_OFFERS, OFFERED
 from fed_node.guard import Refused, attempt
 from fed_node.party import Party
 from fed_node.process import logs
@@ -85,7 +86,11 @@ def test_refused_messages_leave_nothing_but_lines_in_a_bounded_log(party: Party,
             ):
                 assert say(party, kind, **options) is not None
                 sent += 1
-    assert stored(party) == before
+    left = stored(party)
+    offers = [size for name, size in left.items() if name.startswith(f"{OFFERED}/")]  # for a person to look at
+    assert {name: size for name, size in left.items() if not name.startswith(f"{OFFERED}/")} == before
+    assert len(offers) <= MOST_OFFERS
+    assert max(offers) < LARGEST_OFFER_BYTES
     written = sum(path.stat().st_size for path in party.home.glob("party.log*"))
     assert written < min(sent * LONGEST_LINE, (1 + logs.FILES_KEPT) * (logs.LARGEST_FILE_BYTES + LONGEST_LINE))
 

@@ -37,7 +37,15 @@ from tests.fed_node.two_parties import World, make_homes
 from tests.small import plan_content, table
 
 ROWS = 400
-PAPERS = {"certificate.json", "plan.json", "schema.json", "assessment.json", WITHHELD}
+PAPERS = {
+    "certificate.json",
+    "certificate.html",
+    "certificate.pdf",
+    "plan.json",
+    "schema.json",
+    "assessment.json",
+    WITHHELD,
+}
 
 
 def content_with(gate: dict[str, float]) -> dict[str, Any]:

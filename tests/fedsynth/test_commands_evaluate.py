@@ -103,6 +103,7 @@ def test_the_report_of_a_simulation_names_its_own_option_and_the_closed_gate(
     rows = read_records_from(tmp_path / "real.csv", plan.table)
     monkeypatch.setattr("fedsynth.simulation.report.real_records", lambda *_: rows)
     certificate = certificate_for(ANOTHER).model_copy(update={"assessment": closed_gate()})
+    (tmp_path / "certificate.json").write_text(certificate.model_dump_json())
     write_report(plan, Folders(tmp_path), Release(tmp_path, made, certificate), None, Silent())
     text = Page((tmp_path / "report.html").read_text()).text
     assert "(--test)" in text
