@@ -22,10 +22,10 @@ from crypto.keys import IdentityKey
 from fedsynth.provision.federation import read_federation
 from fedsynth.provision.kits import Meeting, write_party
 from synth.certificate.certificate import Certificate
-from synth.plan import Plan
+from synth.plan import Plan, parse_plan
 from synth.programme import programme
 from tests.e2e.federation import AGGREGATOR, FEDSYNTH, POLICY, TAG, Federation, a_cluster, attempt, call, fedsynth
-from tests.small import plan_of, table
+from tests.small import plan_content, plan_of, table
 
 pytestmark = pytest.mark.kind
 PARTIES = ["party-1", "party-2", "party-3"]
@@ -100,7 +100,7 @@ def test_a_plan_by_columns_is_run_fetched_and_verified(federation: Federation, t
     held = dict(zip(PARTIES, (["age", "dose", "ward"], ["sex", "smoker"], ["admitted", "died"]), strict=True))
     parties = [{"name": name, "rows": 200, "columns": columns} for name, columns in held.items()]
     by_columns = {"partition": "columns", "linkage": {"key": "patient"}, "parties": parties, "output": {"rows": 600}}
-    plan = plan_of({"name": "marginals"}, name="columns", **by_columns)
+    plan = parse_plan(plan_content({"name": "marginals"}) | {"name": "columns"} | by_columns)
     federation.approve(plan)
     done = federation.run(plan, "--wait")
     assert done.returncode == 0, done.stderr
