@@ -17,6 +17,8 @@ class Five:
 
     parties: list[str] = field(default_factory=lambda: list("abcde"))
     noisy_parties: int = 3
+    partition: str = "rows"
+    records_per_unit: int = 1
 
 
 def test_shares_add_up_to_the_whole_without_the_colluders() -> None:
