@@ -103,6 +103,10 @@ lock: setup  ## Resolve what the images install, by hash (TORCH_CPU: a page or f
 # cluster is somebody's, and its registry must have them: build, push, and give FEDSYNTH_TAG.
 test-kind: setup  ## A real federation on kind, or on the cluster of KUBECONFIG (images built unless KUBECONFIG is set)
 	@[ -n "$(KUBECONFIG)" ] || $(MAKE) images TAG=dev
+	$(BIN)/pytest -m "kind and not nightly" -v --durations=20 tests/e2e/test_kind.py
+
+test-kind-nightly: setup  ## The same and what takes longer: plans by columns, more kills, certificates, GPU, leaving
+	@[ -n "$(KUBECONFIG)" ] || $(MAKE) images TAG=dev
 	$(BIN)/pytest -m kind -v --durations=20 tests/e2e/test_kind.py
 
 # Hours for all of it; CHAOS_RUNS, CHAOS_FAULTS, CHAOS_SEED, and CHAOS_FIRST to go on where it was cut short.
@@ -116,4 +120,4 @@ docs: setup  ## The documentation as a site in build/site; reading it needs no n
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help docs nginx images-twice sbom lock setup postgresql chromium report-shots demo test fuzz check crosscheck-metrics bench-cluster images test-kind test-chaos clean
+.PHONY: help docs nginx images-twice sbom lock setup postgresql chromium report-shots demo test fuzz check crosscheck-metrics bench-cluster images test-kind test-kind-nightly test-chaos clean

@@ -95,6 +95,7 @@ def test_an_approved_plan_is_run_fetched_and_verified(federation: Federation, tm
     _check_release(federation, plan, tmp_path)
 
 
+@pytest.mark.nightly
 def test_a_plan_by_columns_is_run_fetched_and_verified(federation: Federation, tmp_path: Path) -> None:
     """Every party's file has all columns and the same two hundred keys; each brings its own columns only."""
     held = dict(zip(PARTIES, (["age", "dose", "ward"], ["sex", "smoker"], ["admitted", "died"]), strict=True))
@@ -293,7 +294,10 @@ def test_a_stranger_is_refused(federation: Federation) -> None:
     fedsynth("uninstall", "fed-node", "-n", "fed-stranger")
 
 
-@pytest.mark.parametrize("victim", ["node", "superlink", "aggregator", "run"])
+@pytest.mark.parametrize(
+    "victim",
+    ["node", "superlink", *(pytest.param(each, marks=pytest.mark.nightly) for each in ("aggregator", "run"))],
+)
 def test_a_run_heals_by_itself_after_a_kill_and_is_charged_once(federation: Federation, victim: str) -> None:
     plan = plan_of({"name": "ctgan", "rounds": 15}, name=f"kill-{victim}")
     federation.approve(plan)
@@ -336,6 +340,7 @@ def _delete_pod(namespace: str, name: str) -> None:
     call("kubectl", "delete", "pod", "-n", namespace, "-l", labels, "--force", "--grace-period=0")
 
 
+@pytest.mark.nightly
 def test_a_renewed_certificate_and_an_upgrade_keep_register_and_releases(federation: Federation) -> None:
     before = {run["digest"]: run["state"] for run in federation.aggregator.status()["runs"]}
     federation.provision("--rotate", "server", "--rotate", "control")
@@ -345,6 +350,7 @@ def test_a_renewed_certificate_and_an_upgrade_keep_register_and_releases(federat
     call("helm", "test", "fed-node", "-n", "fed-party-1")
 
 
+@pytest.mark.nightly
 def test_a_gpu_that_nobody_offers_is_said_and_one_that_is_offered_is_used(federation: Federation) -> None:
     if not _gpus():
         told = federation.try_to_install_party("party-3", _rows("party-3"), wait_seconds=45, gpu={"enabled": True})
@@ -370,6 +376,7 @@ def _offer_a_gpu() -> None:
     call("kubectl", "patch", node, "--subresource=status", "--type=merge", "-p", patch)
 
 
+@pytest.mark.nightly
 def test_uninstalling_keeps_the_ledger(federation: Federation) -> None:
     before = federation.ledger("party-1")
     fedsynth("uninstall", "fed-node", "-n", "fed-party-1")
@@ -378,6 +385,7 @@ def test_uninstalling_keeps_the_ledger(federation: Federation) -> None:
     assert federation.ledger("party-1") == before
 
 
+@pytest.mark.nightly
 def test_a_revoked_party_is_shut_out(federation: Federation) -> None:
     federation.provision("--revoke", "party-2")
     federation.install_aggregator()
