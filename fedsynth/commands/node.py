@@ -202,8 +202,9 @@ def serve(
     Exit codes: 0 told to end, 2 settings, 6 the volume fails or another worker holds the ledger.
     """
     from fed_node.process import logs
-    from fed_node.process.prometheus import BudgetMetrics, serve_metrics
+    from fed_node.process.prometheus import BudgetMetrics
     from fed_node.process.worker import serve as serve_party
+    from synth.metrics_page import serve_metrics
 
     settings = PartySettings.load(home)
     if settings.seed is not None:
@@ -213,7 +214,7 @@ def serve(
     identity_of(home)
     logs.log_worker(home / LOG, settings.debug_values)
     if metrics_port is not None:
-        serve_metrics(BudgetMetrics(settings.name, home / LEDGER), metrics_port)
+        serve_metrics(BudgetMetrics(settings.name, home / LEDGER).text, metrics_port)
     serve_party(home, socket or home / SOCKET, administration)
 
 

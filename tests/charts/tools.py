@@ -67,6 +67,7 @@ def rendered(chart: str, values: Path, kubernetes: str = OLDEST) -> list[dict[st
 def pod_specs(manifests: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The pods that a release would start."""
     pods = [each["spec"] for each in manifests if each["kind"] == "Pod"]
+    pods += [each["spec"]["jobTemplate"]["spec"]["template"]["spec"] for each in manifests if each["kind"] == "CronJob"]
     return pods + [each["spec"]["template"]["spec"] for each in manifests if each["kind"] in ("Deployment", "Job")]
 
 
