@@ -171,8 +171,8 @@ def carry_out(words: list[str]) -> dict[str, Any] | str:
         case ["audit-log"]:
             return as_lines(log.read())
     raise InputError(
-        "say one of: register FILE, submit FILE, submit-scheduled FILE, status, stop NAME, forget NAME, plan NAME, fetch NAME "
-        "[--despite-gate], backup, restore, audit-log"
+        "say one of: register FILE, submit FILE, submit-scheduled FILE, status, stop NAME, forget NAME, plan NAME, "
+        "fetch NAME [--despite-gate], backup, restore, audit-log"
     )
 
 

@@ -1,4 +1,4 @@
-"""Files that are always fresh: status.json for `fedsynth status`, metrics.prom for Prometheus, runs.json for the webhook.
+"""Files that are always fresh: status.json for `fedsynth status`, metrics.prom for Prometheus, runs.json for webhooks.
 
 The runner writes them in a thread of its own, so whoever looks starts no process in the pod and waits for nobody; and
 they tell of runs whose process is gone, and of a SuperLink that is away.
