@@ -25,6 +25,7 @@ from synth.encoding.rows import Rows
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer
 from synth.messages.asked import Form
+from synth.neural.device import chosen, on
 from synth.neural.drawing import Drawing, codes_of
 from synth.neural.encoded import EncodedRows, RowsOnDemand, fits
 from synth.neural.free_steps import learn
@@ -62,6 +63,7 @@ def part_of(state: Arrays, prefix: str) -> Arrays:
 class NeuralSynthesizer(Synthesizer):
     def __init__(self, model: Model[Any]) -> None:
         self.model, self.plan, self.schedule = model, model.plan, model.schedule
+        self.device = chosen()
         self.absorbed = self.seed = 0
         self.weights: Arrays = {}
         self.average: Arrays = {}
@@ -74,8 +76,9 @@ class NeuralSynthesizer(Synthesizer):
         self.released = Released.of(self.plan, statistics, self.schedule.bins)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network = self.model.network(self.released.features)
-            self.model.begin(network, self.released, Stream(seed))
+            network = self.model.network(self.released.features).to(self.device)
+            with on(self.device):
+                self.model.begin(network, self.released, Stream(seed))
         self.weights, self.average = to_arrays(network), to_arrays(network)
         self.seed = seed
 
@@ -97,7 +100,8 @@ class NeuralSynthesizer(Synthesizer):
 
     def absorb(self, total: Sum) -> None:
         if self.schedule.sums_gradients:
-            self._step(mean_gradient(self.schedule, total))
+            with on(self.device):
+                self._step(mean_gradient(self.schedule, total))
         else:
             self._average(total)
         memory = self.schedule.regime.averaging if self.absorbed else 0.0
@@ -123,11 +127,12 @@ class NeuralSynthesizer(Synthesizer):
         self.weights = to_arrays(network)
 
     def sample(self, rows: int, seed: int, where: dict[str, str] | None = None) -> Records:
-        network = self._loaded(self.released.features, self.average)
-        self.model.settle(network, self.released)
-        draw = partial(self.model.draw, network, self.released)
-        drawing = Drawing(draw, self.released, self.model.candidates, self.model.fitted)
-        return drawing.sample(rows, seed, codes_of(self.plan.modelled, where or {}))
+        with on(self.device):
+            network = self._loaded(self.released.features, self.average)
+            self.model.settle(network, self.released)
+            draw = partial(self.model.draw, network, self.released)
+            drawing = Drawing(draw, self.released, self.model.candidates, self.model.fitted)
+            return drawing.sample(rows, seed, codes_of(self.plan.modelled, where or {}))
 
     def state(self) -> Arrays:
         parts = {AVERAGE: self.average, SERVER: self.server, RELEASED: self.released.statistics.to_arrays()}
@@ -150,8 +155,8 @@ class NeuralSynthesizer(Synthesizer):
         self.absorbed, self.seed = int(state["absorbed"]), int(state.get("seed", 0))
 
     def losses(self) -> dict[str, float]:
-        network = self._loaded(self.released.features, self.weights)
-        with torch.no_grad():
+        with torch.no_grad(), on(self.device):
+            network = self._loaded(self.released.features, self.weights)
             return self.model.figures(network, self.released, Stream(self.absorbed))
 
     # ── party ──
@@ -165,6 +170,10 @@ class NeuralSynthesizer(Synthesizer):
         return [self.schedule.cost(number, party) for number in range(self.schedule.regime.rounds)]
 
     def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+        with on(self.device):
+            return self._answer(ask, party, data, local, noise)
+
+    def _answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number = self.schedule.checked(ask)
         steps = self.schedule.steps(number)
         asked = self.read(ask, party)
@@ -193,7 +202,7 @@ class NeuralSynthesizer(Synthesizer):
         if found is None or found.data is not data or (found.seed, found.layout) != (seed.tobytes(), layout):
             rows: EncodedRows = RowsOnDemand(data, features, seed)
             if self.schedule.faithful or fits(data, features):
-                rows = torch.from_numpy(features.encode(data, np.random.default_rng(seed)))
+                rows = torch.as_tensor(features.encode(data, np.random.default_rng(seed)))
             found = self.encoded[party] = Encoded(data, seed.tobytes(), layout, rows)
         return found.rows
 
@@ -216,7 +225,7 @@ class NeuralSynthesizer(Synthesizer):
 
     def _loaded(self, features: Features, arrays: Arrays) -> nn.Module:
         """The network with these weights; torch's generator is left as it was."""
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), torch.device("cpu"):
             network: nn.Module = self.model.network(features)
         load(network, arrays)
-        return network
+        return network.to(self.device)
