@@ -36,7 +36,16 @@ import pandas as pd
 from aggregator.watch import Silent
 from crypto import sealed
 from crypto.announcement import Announcement
-from crypto.cross_tables import chunks_of, dealt, first_offset, first_share, masked_rows, second_share
+from crypto.cross_tables import (
+    chunks_of,
+    dealt,
+    first_offset,
+    first_share,
+    masked_rows,
+    places_of_ones,
+    second_share,
+    with_last_bins,
+)
 from crypto.keys import IdentityKey, SessionKey
 from crypto.rounds import KeyPeriod
 from fed_node.source import read_table_as_text
@@ -52,7 +61,7 @@ from synth.schema import Schema
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DELTA = 1e-5
-WIDTHS = ([20, 9, 20, 16, 16, 7, 13], [6, 5, 2, 12, 8, 16, 22, 2])  # bins of Adult's columns: 101 and 73
+BINS = ([20, 9, 20, 16, 16, 7, 13], [6, 5, 2, 12, 8, 16, 22, 2])  # bins of Adult's columns: 101 and 73
 FOUR, SETS = 4, 100
 DEMANDED = {"1": (0.895, 0.903, 0.034), "3": (0.898, 0.908, 0.024)}
 
@@ -194,14 +203,9 @@ def carried(content: bytes, sender: Peer, to: Peer) -> tuple[bytes, int]:
 
 def exchange(rows: int) -> dict[str, float]:
     """Shares of all tables of two parties: CPU seconds of everybody, megabytes of the busier link."""
-    rng, widths = np.random.default_rng(0), (sum(WIDTHS[0]), sum(WIDTHS[1]))
-    ones = [
-        np.stack(
-            [start + rng.integers(0, size, rows) for start, size in zip(np.cumsum([0, *each]), each, strict=False)],
-            axis=1,
-        )
-        for each in WIDTHS
-    ]
+    rng, widths = np.random.default_rng(0), tuple(1 + sum(sizes) - len(sizes) for sizes in BINS)
+    bins = [np.stack([rng.integers(0, size, rows) for size in sizes], axis=1) for sizes in BINS]
+    ones = [places_of_ones(each, sizes) for each, sizes in zip(bins, BINS, strict=True)]
     began, seeds = time.process_time(), (os.urandom(32), os.urandom(32))
     first, second, sent = Peer("first"), Peer("second"), [0, 0]
     chunks = chunks_of(rows, max(widths))
@@ -215,9 +219,9 @@ def exchange(rows: int) -> dict[str, float]:
         one += first_share(ones[0][part], widths[0], np.frombuffer(to_first, "<u4").reshape(shape, -1))
         two += second_share(np.frombuffer(to_second, "<u4").reshape(shape, -1), widths[1], seeds[1], number)
     seconds = time.process_time() - began
-    a, b = WIDTHS[0][0], WIDTHS[1][0]
-    block = np.bincount(ones[0][:, 0] * b + ones[1][:, 0], minlength=a * b).reshape(a, b)
-    if not np.array_equal((one + two)[:a, :b].astype(np.int64), block):
+    a, b = BINS[0][0], BINS[1][0]
+    block = np.bincount(bins[0][:, 0] * b + bins[1][:, 0], minlength=a * b).reshape(a, b)
+    if not np.array_equal(with_last_bins(one + two, slice(1, a), slice(1, b)).astype(np.int64), block):
         raise SystemExit("the shares do not add up")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"seconds": seconds, "megabytes": max(sent) / 1e6, "sent": sum(sent) / 1e6, "peak_mb": peak}

@@ -19,7 +19,7 @@ from synth.messages import wire
 from synth.messages.fields import as_arrays, blobs, number
 from synth.messages.wire import Envelope
 from synth.plan import Plan
-from synth.synthesizers.registry import build
+from synth.programme import inquiries
 
 Letters = dict[str, dict[str, bytes]]  # recipient → sender → letter
 
@@ -41,7 +41,7 @@ class Carrier:
         places = {number(reply, "places") for reply in replies.values()}
         if len(places) != 1:
             raise Disagreement("the parties' tables do not have the same number of places; start a new run")
-        geometry = Geometry.of(self.plan, build(self.plan), ask, places.pop())
+        geometry = Geometry.of(self.plan, inquiries(self.plan)[str(ask.options["phase"])], ask, places.pop())
         chunks = chunks_of(geometry.places, geometry.widest)
         own = deals(geometry.dealt_by(AGGREGATOR), chunks, letters.pop(AGGREGATOR, {}))
         letters, _ = self._step("deal", letters, ask)

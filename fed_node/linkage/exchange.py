@@ -1,4 +1,4 @@
-"""Shares of all tables across this party and each other, made once a run and kept: later rounds add fresh noise only.
+"""Shares of all tables across this party and each other, made once a phase and kept: later rounds add fresh noise only.
 
 The arithmetic is that of crypto/cross_tables.py. Here is what must never happen twice: a seed masks one matrix. It is
 on the volume, with digests of the bins and of the rows that it masks, before anything leaves under it; asked with other
@@ -21,12 +21,12 @@ from crypto.cross_tables import (
     first_share,
     masked_rows,
     second_share,
+    with_last_bins,
 )
 from crypto.dealing import correction, deals, seeds_letter
 from crypto.errors import Malformed
 from fed_node.errors import SecondVector, SharesMissing
 from fed_node.linkage.state import Page
-from synth.encoding.bins import Bins
 from synth.encoding.contingency import Ints
 from synth.errors import ProtocolError
 from synth.linkage.pairs import Geometry, Pair, dealer_of
@@ -90,22 +90,22 @@ class Exchange:
             received[other] = chunk + 1
         self.page.note({"received": received}, dict(shares))
 
-    def table(self, columns: list[str], shape: tuple[int, ...], bins: Bins, names: list[str], places: int) -> Ints:
-        """This party's share of a table that is not its own: zeros where it holds none of the columns."""
-        owners = [self.plan.owner([column]) for column in columns]
-        if len(columns) != 2 or self.party not in owners or owners[0] == owners[1]:
-            return np.zeros(shape, dtype=np.int64)
-        pair: Pair = (min(map(str, owners)), max(map(str, owners)))
-        geometry = Geometry(self.plan, bins, names, places)
+    def is_for(self, geometry: Geometry) -> bool:
+        """Whether these shares are, or are to be, of tables with these bins and places."""
+        return bool(self.page.values.get("digest") == geometry.digest())
+
+    def table(self, columns: list[str], geometry: Geometry) -> Ints:
+        """This party's share of a table across it and another."""
+        owners = [str(self.plan.owner([column])) for column in columns]
+        pair: Pair = (min(owners), max(owners))
         share = self._complete(geometry, pair)
         first, second = columns if owners[0] == pair[0] else columns[::-1]
-        block = share[geometry.block(pair[0], first), geometry.block(pair[1], second)].astype(np.int64)
+        found = with_last_bins(share, geometry.block(pair[0], first), geometry.block(pair[1], second))
+        block = found.astype(np.int64)
         return block if owners[0] == pair[0] else block.T
 
     def _complete(self, geometry: Geometry, pair: Pair) -> Matrix:
         values, arrays, other = self.page.values, self.page.arrays, self._other(pair)
-        if values.get("digest") != geometry.digest():
-            raise SharesMissing("no shares were made for these bins; the aggregator must carry the letters first")
         complete = values["received"][other] == len(chunks_of(geometry.places, geometry.widest))
         first = self.party == pair[0]
         if not complete or not (first or self._name("dealt", pair) in arrays):

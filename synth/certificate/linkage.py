@@ -8,11 +8,13 @@ from typing import cast
 from pydantic import Field
 
 from synth import units
+from synth.assessment.inquiry import AssessmentInquiry
+from synth.encoding.contingency import Clique
 from synth.linkage.pairs import CountsPairs, dealer_of
 from synth.linkage.settings import AGGREGATOR
 from synth.plan import Plan
 from synth.privacy.substitution import Touched, substitution_epsilon
-from synth.programme import fitted_on
+from synth.programme import inquiries
 from synth.schema import Strict
 from synth.statistics.histograms import StatisticsInquiry
 
@@ -78,13 +80,26 @@ def _substitution(plan: Plan) -> float:
 def _touched(plan: Plan, knower: str) -> list[Touched]:
     """Of every release, the tables with a column that the knower does not hold. Which pairs a later round counts is
     decided by what was released, so all of those are taken to be such."""
-    counted_first, trained = fitted_on(plan)
-    statistics, training = cast(StatisticsInquiry, counted_first), cast(CountsPairs, trained)
+    asking = inquiries(plan)
+    statistics, training = cast(StatisticsInquiry, asking["statistics"]), cast(CountsPairs, asking["training"])
     held = set(plan.columns_of(knower))
     if statistics.event is None or training.noise is None:
         return []
     grid, (first, *later) = statistics.grid, training.noise
     own = sum(name in held for name in chain(grid.slices, grid.groups, grid.weeks))
-    within = sum({training.names[column] for column in pair} <= held for pair in training.pairs)
     counted = (statistics.event, statistics.event.queries - own)
-    return [counted, (first, first.queries - within), *((each, each.queries) for each in later)]
+    found = [
+        counted,
+        (first, _foreign(training.names, training.pairs, held)),
+        *((each, each.queries) for each in later),
+    ]
+    if assessment := cast(AssessmentInquiry | None, asking.get("assessment")):
+        found += [
+            (event, _foreign(assessment.names, assessment.cliques[part], held))
+            for part, event in assessment.events.items()
+        ]
+    return found
+
+
+def _foreign(names: list[str], cliques: list[Clique], held: set[str]) -> int:
+    return sum(not {names[column] for column in clique} <= held for clique in cliques)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ASKS = 3  # of an alignment
 MOST_HOLDERS = 8  # the aggregator sees which parties a pseudonym is at: a cell for every set of parties
 MOST_PEOPLE = 10**9
+JUDGED = {"maximum_tvd_one_way", "maximum_tvd_two_way"}  # limits of a gate that tables of pairs can be held against
 AGGREGATOR = "aggregator"  # no party's name where it deals
 
 
@@ -72,8 +73,11 @@ def _procedure(plan: Plan) -> str | None:
         return f"'{plan.synthesizer.name}' cannot be made from tables across parties; use 'marginals' or 'bayes'"
     if plan.profile != "rigorous":
         return "'partition: columns' has no published protocol that holds; leave the profile 'rigorous'"
-    if plan.assessment is not None:
-        return "an assessment needs whole rows, which nobody has under 'partition: columns'; remove the section"
+    if plan.gate is not None and (blind := sorted(set(plan.gate.limits) - JUDGED)):
+        return (
+            f"gate.{blind[0]} is about whole rows, which nobody has under 'partition: columns'; judge the table by "
+            f"{' and '.join(sorted(JUDGED))}, and by the rest wherever whole rows lie in one place"
+        )
     if plan.minimum_parties < len(plan.parties):
         return "under 'partition: columns' nobody can be spared: remove secure_sum.minimum_parties"
     if "plain" in (plan.secure_sum.statistics, plan.secure_sum.updates):

@@ -48,7 +48,14 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "key released": ({"linkage": {"key": "age"}}, "must be a column of kind 'identifier'"),
     "network": ({"synthesizer": {"name": "ctgan"}}, "use 'marginals' or 'bayes'"),
     "faithful": ({"profile": "faithful"}, "leave the profile 'rigorous'"),
-    "assessment": ({"assessment": {"share": 0.1}}, "an assessment needs whole rows"),
+    "a gate on predictions": (
+        {"assessment": {"share": 0.1}, "gate": {"minimum_auroc": 0.8}},
+        "gate.minimum_auroc is about whole rows, which nobody has",
+    ),
+    "a gate on copies": (
+        {"assessment": {"share": 0.1}, "gate": {"maximum_tvd_two_way": 0.2, "maximum_copy_share": 0.1}},
+        "gate.maximum_copy_share is about whole rows, .* judge the table by maximum_tvd_one_way and maximum_tvd_two_way",
+    ),
     "losses": ({"secure_sum": {"minimum_parties": 2}}, "nobody can be spared"),
     "two colluders": ({"secure_sum": {"colluders": 2}}, "colluders is 1 at most"),
     "plain": ({"secure_sum": {"updates": "plain"}, "privacy": "none"}, "must not lie open"),
