@@ -16,7 +16,8 @@ import numpy as np
 
 from crypto.cross_tables import places_of_ones
 from fed_node.errors import NoSession, RowsMisaligned, SharesMissing
-from fed_node.linkage.exchange import Exchange
+from fed_node.linkage.dealt import DealtExchange
+from fed_node.linkage.encrypted import EncryptedExchange
 from fed_node.linkage.people import NOBODY, People, pseudonyms
 from fed_node.linkage.state import Page
 from fed_node.seal.run_folder import RunFolder
@@ -29,6 +30,7 @@ from synth.encoding.rows import ROWS_AT_ONCE
 from synth.encoding.scales import scale_of
 from synth.linkage.linked import LinkedRows, Tokens, room, strangers
 from synth.linkage.pairs import SHARED_PHASES, Geometry
+from synth.linkage.settings import NOBODY_DEALS
 from synth.plan import Plan
 from synth.privacy.noise import NoiseSource, seeded_source
 
@@ -44,7 +46,8 @@ class LinkedTable(LinkedRows):
         self.plan, self.party, self.source = plan, party, people
         self.columns = plan.columns_of(party)
         self.page = Page.read(folder, PAGE)
-        self.exchanges = {phase: Exchange(plan, party, Page.read(folder, page)) for phase, page in SHARES.items()}
+        how = DealtExchange if plan.linkage is None or plan.linkage.dealer != NOBODY_DEALS else EncryptedExchange
+        self.exchanges = {phase: how(plan, party, Page.read(folder, page)) for phase, page in SHARES.items()}
         self._ones: tuple[bytes, Ints] | None = None  # of the bins asked for last: every chunk needs them
 
     # Alignment

@@ -14,7 +14,7 @@ from synth.encoding.bins import Bins
 from synth.encoding.contingency import Clique
 from synth.errors import ProtocolError
 from synth.interface import Ask, Inquiry
-from synth.linkage.settings import AGGREGATOR
+from synth.linkage.settings import AGGREGATOR, NOBODY_DEALS
 from synth.plan import Plan
 from synth.privacy.events import CountNoise
 
@@ -86,8 +86,15 @@ class Geometry:
         """Every two parties with counted columns."""
         return list(combinations([party for party in self.plan.holders if self.columns(party)], 2))
 
+    @property
+    def encrypted(self) -> bool:
+        """Nobody deals."""
+        return self.plan.linkage is not None and self.plan.linkage.dealer == NOBODY_DEALS
+
     def dealt_by(self, dealer: str) -> list[tuple[str, str, tuple[int, int]]]:
         """The pairs that a dealer deals for, and how large their matrices are."""
+        if self.encrypted:
+            return []
         return [(*pair, self.widths(pair)) for pair in self.pairs if dealer_of(self.plan, pair) == dealer]
 
     def block(self, party: str, column: str) -> slice:

@@ -20,6 +20,7 @@ MOST_HOLDERS = 8  # the aggregator sees which parties a pseudonym is at: a cell 
 MOST_PEOPLE = 10**9
 JUDGED = {"maximum_tvd_one_way", "maximum_tvd_two_way"}  # limits of a gate that tables of pairs can be held against
 AGGREGATOR = "aggregator"  # no party's name where it deals
+NOBODY_DEALS = "none"
 
 
 class Linkage(Strict):
@@ -31,10 +32,11 @@ class Linkage(Strict):
         description="'pseudonyms': parties send keyed hashes of the key, and whoever is not at all of them is left "
         "out. 'presorted': all parties hold exactly the same people, and nothing of them is sent.",
     )
-    dealer: Literal["aggregator"] | None = Field(
+    dealer: Literal["aggregator", "none"] | None = Field(
         None,
         description="Who deals the random triples of cross tables. Left out: a party outside each pair, so three or "
-        "more are needed (one may hold no columns: a notary). 'aggregator': goes with secure_sum.colluders 0 only.",
+        "more are needed (one may hold no columns: a notary). 'aggregator': goes with secure_sum.colluders 0 only. "
+        "'none': nobody, one of two parties encrypts its rows for the other to add up; a hundred times slower.",
     )
 
 
@@ -96,10 +98,12 @@ def _trust(plan: Plan, linkage: Linkage) -> str | None:
                 "secure_sum.colluders 0"
             )
         return None
+    if linkage.dealer == NOBODY_DEALS:
+        return None
     if len(plan.parties) < 3:
         return (
             "two parties have nobody outside the pair to deal: add a third, which may hold no columns (a notary), or "
-            "set linkage.dealer to 'aggregator' with secure_sum.colluders 0"
+            "set linkage.dealer to 'none' (slower), or to 'aggregator' with secure_sum.colluders 0"
         )
     if colluders > 1:
         return "a dealer and one party together could read the other's rows: secure_sum.colluders is 1 at most"

@@ -26,6 +26,8 @@ SHAPES: dict[str, tuple[dict[str, list[str]], dict[str, Any]]] = {
     "three parties, each deals for the others": (COLUMNS, {}),
     "two parties and a notary": (NOTARY, {}),
     "two parties, the aggregator deals": (TWO, AGGREGATOR_DEALS),
+    "two parties, nobody deals": (TWO, {"linkage": {"dealer": "none"}}),
+    "three parties, nobody deals": (COLUMNS, {"linkage": {"dealer": "none"}}),
     "presorted": (COLUMNS, {"linkage": {"alignment": "presorted"}}),
     "everything encrypted": (TWO, AGGREGATOR_DEALS | {"secure_sum": {"colluders": 0, "updates": "ckks"}}),
 }
