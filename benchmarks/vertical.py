@@ -1,12 +1,12 @@
 """Plans by columns: `python -m benchmarks.vertical [--seeds 3] [--quick]`.
 
 Adult (published split), δ = 1e-5, rigorous, through the code that is deployed (`fedsynth simulate`: every party a
-process, letters sealed, sums masked). Parties: seven columns and eight columns with a notary (`columns` of the table),
-the same two with the aggregator as dealer, and three parties of five columns each; these last are the JSON's figures
-(one colluder is tolerated). AUROC on the real test rows (logistic regression, gradient boosting), mean over the seeds;
-accuracy of a multi-layer perceptron beside the one trained on real rows; two-way total variation against the training
-rows; mean 4-way distance over 100 sets of columns across parties, over that of 100 sets within one. The two alone with
-nobody to deal come last: a minute or two of encrypted products each.
+process, letters sealed, sums masked). Three parties of five columns each are the JSON's figures (one colluder is
+tolerated); then seven columns and eight columns of the table with a notary, with the aggregator as dealer, and with
+nobody to deal (minutes of encrypted products each). AUROC on the real test rows (logistic regression, gradient
+boosting), mean over the seeds; accuracy of a multi-layer perceptron beside the one trained on real rows; two-way total
+variation against the training rows; mean 4-way distance over 100 sets of columns across parties, over that of 100 sets
+within one.
 
 `shuffled_dependence` is the mean (bias-corrected) Cramér's V of the pairs across parties in a table whose parties had
 their people shuffled, without privacy; beside it stands the figure of people in order. The cost of shares is that
