@@ -24,7 +24,7 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 
-from synth.privacy.dpsgd import LATTICE, PrivateGradient
+from synth.privacy.dpsgd import LATTICE, NoisySum
 from synth.privacy.noise import NoiseSource, seeded_source
 
 Floats = npt.NDArray[np.float64]
@@ -87,7 +87,7 @@ class Tape:
         before = self.replays.releases[number]
         return before.output if before.value.shape == release.value.shape else release.output
 
-    def observed(self, step: Any, gradient: PrivateGradient, *arguments: Any) -> Any:
+    def observed(self, step: Any, gradient: NoisySum, *arguments: Any) -> Any:
         """Carry out a DP-SGD step, whose noise notices what it is added to."""
         if not isinstance(gradient.source, RecordingSource) or gradient.source.tape is not self:
             return step(gradient, *arguments)  # not this party's
@@ -200,10 +200,10 @@ class Noticing(np.ndarray[Any, Any]):
 @contextmanager
 def recorded(tape: Tape) -> Iterator[None]:
     """While open, DP-SGD steps are announced to the tape."""
-    step = PrivateGradient.noisy_sum
+    step = NoisySum.noisy_sum
 
-    def observed(gradient: PrivateGradient, *arguments: Any) -> Any:
+    def observed(gradient: NoisySum, *arguments: Any) -> Any:
         return tape.observed(step, gradient, *arguments)
 
-    with patch.object(PrivateGradient, "noisy_sum", observed):
+    with patch.object(NoisySum, "noisy_sum", observed):
         yield
