@@ -19,6 +19,7 @@ FAMILIES: dict[str, tuple[str, str]] = {  # what a plan may say about it, and wh
     "bayes": ("bayes.settings:BayesSettings", "bayes.synthesizer:bayes"),
     "ctgan": ("ctgan.settings:CtganSettings", "ctgan.synthesizer:ctgan"),
     "findiff": ("findiff.settings:FindiffSettings", "findiff.synthesizer:findiff"),
+    "gswgan": ("gswgan.settings:GswganSettings", "gswgan.synthesizer:gswgan"),
     "marginals": ("marginals.settings:MarginalsSettings", "marginals.synthesizer:Marginals"),
     "vae": ("vae.settings:VaeSettings", "vae.synthesizer:vae"),
 }

@@ -45,6 +45,15 @@ SMALLEST: dict[str, dict[str, Any]] = {
         "discriminator": {"width": 8, "fake_batch": 20},
     },
     "findiff": {"name": "findiff", "rounds": 2, "steps_per_round": 2, "width": 8, "draws": 2},
+    "gswgan": {
+        "name": "gswgan",
+        "asks": 2,
+        "made_up_rows": 40,
+        "loudest": 0.5,
+        "codes": 64,
+        "width": 8,
+        "teaching_steps": 5,
+    },
     "marginals": {"name": "marginals"},
     "vae": {"name": "vae", "rounds": 2, "steps_per_round": 2, "width": 8, "code_width": 3},
 }

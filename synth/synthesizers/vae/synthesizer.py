@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from synth.encoding.features import Features, Span
-from synth.neural.drawing import Codes, drawn
+from synth.encoding.features import Features
+from synth.neural.drawing import Codes, chance, drawn
 from synth.neural.model import RowLossModel, settings_of
 from synth.neural.released import Released
 from synth.neural.streams import Stream
@@ -99,7 +99,7 @@ class Autoencoder(RowLossModel[Network]):
     ) -> tuple[Tensor, Tensor]:
         raw = network.decoder(stream.normal(count, self.settings.code_width))
         if not self.schedule.faithful:
-            return drawn(raw, network.spans, codes, stream), _chance(raw, network.spans, codes)
+            return drawn(raw, network.spans, codes, stream), chance(raw, network.spans, codes)
         rows = drawn(raw, network.spans, codes, stream, likeliest=True)
         numbers = [span for span in network.spans if span.kind == "alpha"]
         for span, spread in zip(numbers, network.spreads(count), strict=True):
@@ -123,13 +123,3 @@ def _told_back(network: Network, raw: Tensor, rows: Tensor) -> Tensor:
         else:
             loss = loss - (wanted * guess.log_softmax(1)).sum(1)
     return loss
-
-
-def _chance(raw: Tensor, spans: list[Span], codes: Codes) -> Tensor:
-    """[rows]: the log of how likely each code makes the labels that are fixed, beside the likeliest; drawn rows are
-    kept in proportion to it, which makes them draws given these labels."""
-    score = raw.new_zeros(len(raw))
-    for span in spans:
-        if span.kind == "label" and span.column in codes:
-            score = score + raw[:, span.slice].log_softmax(1)[:, codes[span.column]]
-    return score - score.max() if len(score) else score
