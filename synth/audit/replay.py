@@ -6,7 +6,7 @@ differ but the values under the noise, and those by no more than the event says.
     control flow    the same draws, in the same order, of the same size and level, from the same streams
     answers         the same to the last bit: what differs left the party outside every noisy release
     releases        as many, of the kind, noise and sampling rate that `cost` charged
-    sensitivity     cells changed (each by at most 1), or L2 distance, within what was charged
+    sensitivity     cells changed (each by at most 1), L2 distance, clients who wish for something else: as charged
 
 `unmoved` changes the noise alone, on one table: an array that stays the same left outside every noisy release.
 
@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from synth.audit.tape import Release, Tape, recorded
 from synth.encoding.records import Records
 from synth.interface import Answer, Arrays, Ask, Inquiry
-from synth.privacy.events import CountNoise, Event, Gaussian, SampledGaussian, SharedGaussian
+from synth.privacy.events import CountNoise, Event, Gaussian, SampledGaussian, SharedGaussian, Votes
 
 ROUNDING = 1e-3  # relative: more than the lattice and floating point do to a sum (dpsgd.lattice_sensitivity)
 
@@ -134,6 +134,8 @@ def _level(event: Event) -> str:
 
 
 def _found_level(release: Release, noisy_parties: int) -> str:
+    if release.event is not None:
+        return _level(release.event)
     if release.kind == "skellam":
         return _level(CountNoise(1, release.variance * noisy_parties))
     noise = float(np.sqrt(release.variance * release.shares)) / release.clip_norm
@@ -235,6 +237,18 @@ def _gaussian(event: Gaussian | SampledGaussian, pair: Pair) -> tuple[list[str],
     return wrong, Measured(event, distance / bound if bound else 0.0, 1.0)
 
 
+def _votes(event: Votes, pair: Pair) -> tuple[list[str], Measured]:
+    wrong = [
+        f"votes: cast were {each.event.brief() if each.event else 'none'}, charged were {event.brief()}"
+        for each in (pair.before, pair.after)
+        if not isinstance(each.event, Votes) or replace(each.event, steps=event.steps, about=event.about) != event
+    ]
+    moved = int((pair.before.value != pair.after.value).any(axis=1).sum())
+    if moved > 1:
+        wrong.append(f"votes: one row changed what {moved} clients wish for; it should be with one of them")
+    return wrong, Measured(event, float(moved), 1.0)
+
+
 def _names(events: Iterable[Event]) -> str:
     return ", ".join(event.kind for event in events) or "nothing"
 
@@ -245,4 +259,5 @@ JUDGES: dict[str, tuple[str, Callable[..., tuple[list[str], Measured]]]] = {
     Gaussian.kind: ("gaussian", _gaussian),
     SampledGaussian.kind: ("step", _gaussian),
     SharedGaussian.kind: ("step", _gaussian),
+    Votes.kind: ("votes", _votes),
 }

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from unittest.mock import patch
 
@@ -25,10 +25,12 @@ import numpy as np
 import numpy.typing as npt
 
 from synth.privacy.dpsgd import LATTICE, PrivateGradient
+from synth.privacy.events import Event
 from synth.privacy.noise import NoiseSource, seeded_source
+from synth.privacy.selection.ballots import BallotBox
 
 Floats = npt.NDArray[np.float64]
-Kind = Literal["skellam", "gaussian", "step"]
+Kind = Literal["skellam", "gaussian", "step", "votes"]
 Label = str | int
 Call = tuple[str, tuple[Label, ...], tuple[float | int, ...]]  # what was drawn, its stream, its parameters
 Draw = Callable[[float, int], npt.NDArray[np.int64]]
@@ -46,6 +48,7 @@ class Release:
     clip_norm: float = np.inf  # steps only
     sample_rate: float = 1.0  # with which a row is part of the value
     shares: int = 1  # of a step's noise, of which this is one
+    event: Event | None = None  # of votes, as they were cast; `value` is then what each client wished for
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,16 @@ class Tape:
             return step(gradient, *arguments)
         finally:
             self.step = None
+
+    def observed_votes(self, cast: Any, box: BallotBox, wishes: Any, truths: Any) -> Any:
+        """Let clients vote, and write down what each of them wished for."""
+        if not isinstance(box.source, RecordingSource) or box.source.tape is not self:
+            return cast(box, wishes, truths)
+        labels = box.source.labels
+        self.calls.append(("votes", labels, (len(wishes), box.event.sample_rate)))
+        output = cast(replace(box, source=box.source.child("other")) if self.other_noise else box, wishes, truths)
+        value = np.column_stack([wishes, truths])
+        return self.add(Release("votes", labels, value, 0.0, output, event=box.event))
 
     def _rate(self, rows: int) -> float:
         """With which probability a row was in a batch of that many; 1 if it is not the sample drawn last."""
@@ -199,11 +212,14 @@ class Noticing(np.ndarray[Any, Any]):
 
 @contextmanager
 def recorded(tape: Tape) -> Iterator[None]:
-    """While open, DP-SGD steps are announced to the tape."""
-    step = PrivateGradient.noisy_sum
+    """While open, DP-SGD steps and votes are announced to the tape."""
+    step, cast = PrivateGradient.noisy_sum, BallotBox.cast
 
     def observed(gradient: PrivateGradient, *arguments: Any) -> Any:
         return tape.observed(step, gradient, *arguments)
 
-    with patch.object(PrivateGradient, "noisy_sum", observed):
+    def observed_votes(box: BallotBox, *arguments: Any) -> Any:
+        return tape.observed_votes(cast, box, *arguments)
+
+    with patch.object(PrivateGradient, "noisy_sum", observed), patch.object(BallotBox, "cast", observed_votes):
         yield

@@ -25,6 +25,7 @@ from synth.privacy.events import CountNoise, Event, SampledGaussian, SharedGauss
 from synth.units import Unit
 
 _DECADE = 9000  # four-digit mantissas 1000 … 9999
+_LEAST_VOTE, _LARGEST_VOTE = -2 * _DECADE, _DECADE + 1000  # grid indices of an ε of 0.01 and of 20
 _LARGEST_NOISE = 8 * _DECADE  # grid index of 10^8; more noise than this is no mechanism
 
 
@@ -44,8 +45,12 @@ def variance_for_share(epsilon: float, delta: float, share: float, queries: int)
     _check_budget(epsilon, delta)
     if not 0 < share < 1:
         raise PrivacyError(f"a share of the budget must lie between 0 and 1, got {share}")
-    sigma = gaussian_sigma(epsilon, delta) / math.sqrt(share)
-    return calibrate_count_variance(float(get_epsilon_gaussian(sigma, delta)), delta, queries)
+    return calibrate_count_variance(epsilon_for_share(epsilon, delta, share), delta, queries)
+
+
+def epsilon_for_share(epsilon: float, delta: float, share: float) -> float:
+    """What a Gaussian mechanism costs, alone, that has a share of the ρ of an (ε, δ) Gaussian mechanism."""
+    return float(get_epsilon_gaussian(gaussian_sigma(epsilon, delta) / math.sqrt(share), delta))
 
 
 def calibrate_noise_multiplier(
@@ -64,6 +69,22 @@ def calibrate_count_variance(epsilon: float, delta: float, queries: int, other_e
     """The least variance per cell such that the counts and the other events cost at most (ε, δ)."""
     others = tuple(other_events)
     return _least_noise(epsilon, delta, CountNoise(queries, 1.0, about=_about(others)), others)
+
+
+@lru_cache(maxsize=64)
+def calibrate_votes(epsilon: float, delta: float, votes: Callable[[float], Event], others: tuple[Event, ...]) -> float:
+    """The largest ε of a vote with which all of `votes(ε)` and the other events cost at most (ε, δ)."""
+    _check_budget(epsilon, delta)
+
+    def fits(index: int, coarsening: float = 1) -> bool:
+        return compose([*others, votes(_grid_value(index))], delta, coarsening).epsilon <= epsilon
+
+    if not fits(_LEAST_VOTE):
+        raise BudgetError(f"ε = {epsilon:g} leaves nothing to vote with; take fewer rounds, or a smaller sample_rate")
+    good, step = _bisect(partial(fits, coarsening=10), _LEAST_VOTE, _LARGEST_VOTE), 1
+    while good + step < _LARGEST_VOTE and fits(good + step):
+        good, step = good + step, 2 * step
+    return _grid_value(_bisect(fits, good, min(good + step, _LARGEST_VOTE)))
 
 
 def steps_affordable(

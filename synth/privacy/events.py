@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from synth.errors import PrivacyError
 from synth.privacy.checks import require_count, require_one_of, require_positive
 from synth.privacy.event import Event
+from synth.privacy.selection.event import Votes
 from synth.units import NOUNS, PLURALS
 
 if TYPE_CHECKING:
@@ -244,10 +245,10 @@ class Unaccounted(Event):
         raise PrivacyError("unaccounted: there is no Rényi divergence of a release without a guarantee")
 
 
-__all__ = ["CountNoise", "Event", "Gaussian", "Laplace", "SampledGaussian", "SharedGaussian", "Unaccounted"]
+__all__ = ["CountNoise", "Event", "Gaussian", "Laplace", "SampledGaussian", "SharedGaussian", "Unaccounted", "Votes"]
 
 _BY_KIND: dict[str, type[Event]] = {
-    event.kind: event for event in (CountNoise, SampledGaussian, SharedGaussian, Gaussian, Laplace, Unaccounted)
+    event.kind: event for event in (CountNoise, SampledGaussian, SharedGaussian, Gaussian, Laplace, Unaccounted, Votes)
 }
 
 

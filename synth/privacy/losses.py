@@ -20,6 +20,7 @@ from dp_accounting.pld.privacy_loss_distribution import (
 )
 from dp_accounting.rdp import RdpAccountant
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from synth.privacy.skellam import skellam
 
@@ -50,16 +51,27 @@ def skellam_loss(variance: float, interval: float) -> PrivacyLossDistribution:
     """Skellam noise on a count that differs by 1. Adding and removing mirror each other, so one side is enough."""
     upper, lower = _neighbouring_masses(variance)
     keep = np.cumsum(upper) >= _NEGLIGIBLE  # outcomes come in order of decreasing loss
-    losses = np.log(upper[keep] / lower[keep])
+    infinite = float(upper[~keep].sum()) + _NEGLIGIBLE
+    return finite_loss(np.log(upper[keep] / lower[keep]), upper[keep], interval, infinite)
+
+
+def finite_loss(losses: Floats, upper: Floats, interval: float, infinite: float = 0.0) -> PrivacyLossDistribution:
+    """Of a law of finitely many losses, its own mirror, from their probabilities under one neighbour."""
     below = np.floor(losses / interval).astype(np.int64)
     # Split p between b and b + h such that p and p e^-loss are both kept.
-    to_above = upper[keep] * np.expm1(below * interval - losses) / math.expm1(-interval)
+    to_above = upper * np.expm1(below * interval - losses) / math.expm1(-interval)
     offset = int(below.min())
     masses = np.zeros(int(below.max()) - offset + 2)
-    np.add.at(masses, below - offset, upper[keep] - to_above)
+    np.add.at(masses, below - offset, upper - to_above)
     np.add.at(masses, below - offset + 1, to_above)
-    infinite = float(upper[~keep].sum()) + _NEGLIGIBLE
     return PrivacyLossDistribution(pld_pmf.DensePLDPmf(interval, offset, masses, infinite, pessimistic_estimate=True))
+
+
+def finite_rdp(losses: Floats, upper: Floats, orders: Sequence[int]) -> Floats:
+    """Exact Rényi divergences of such a law."""
+    there = upper > 0
+    logs, losses = np.log(upper[there]), losses[there]
+    return np.array([logsumexp(logs + (order - 1) * losses) / (order - 1) for order in orders])
 
 
 @lru_cache(maxsize=64)

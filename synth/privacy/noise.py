@@ -78,6 +78,23 @@ class NoiseSource:
         words = np.frombuffer(self.random_bytes(4 * rows), dtype="<u4")
         return words < np.uint64(int(rate * 2.0**32))
 
+    def below(self, limit: int) -> int:
+        """A whole number from 0 to `limit` - 1, each equally likely to the last bit."""
+        size = limit.bit_length() // 8 + 8
+        whole = 1 << 8 * size
+        while True:  # again with a probability below 2^-56
+            drawn = int.from_bytes(self.random_bytes(size))
+            if drawn < whole - whole % limit:
+                return drawn % limit
+
+    def distinct_below(self, limit: int, count: int) -> list[int]:
+        """A uniform set of so many different ones (Floyd's algorithm), in no particular order."""
+        found: set[int] = set()
+        for last in range(limit - count, limit):
+            drawn = self.below(last + 1)
+            found.add(last if drawn in found else drawn)
+        return sorted(found)
+
     def magnitudes(self, table: Skellam, first: NDArray[np.uint64]) -> NDArray[np.int64]:
         """|X| = how many tail probabilities lie above a uniform draw, of which `first` is the leading 63 bits."""
         not_above = np.searchsorted(table.first_words, first, side="right")

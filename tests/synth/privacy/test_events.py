@@ -15,6 +15,7 @@ from synth.privacy.events import (
     Laplace,
     SampledGaussian,
     Unaccounted,
+    Votes,
     from_dict,
     to_dict,
 )
@@ -27,6 +28,7 @@ events = st.one_of(
     st.builds(Gaussian, positive),
     st.builds(Laplace, positive),
     st.builds(Unaccounted, st.text(min_size=1)),
+    st.builds(Votes, st.just(100), st.just(10), st.just(2), st.just(1), positive, st.just(0.1), counts, positive),
 )
 
 

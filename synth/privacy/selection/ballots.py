@@ -1,0 +1,82 @@
+"""Casting votes: what clients would like to change becomes a sum of signed votes, and nothing else is looked at.
+
+All luck of a vote is drawn before its client's wishes are seen and does not depend on them: a sign, the coordinates
+it may name, how many of the client's own it will hold, and at which places of the client's list and of the rest they
+stand. Where wishes are equal the order of the drawn coordinates decides, which is luck; wishes that are no numbers
+count as 0. So a client without any rows votes like everybody else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.errors import PrivacyError
+from synth.privacy.noise import NoiseSource
+from synth.privacy.selection.event import Votes
+from synth.privacy.selection.law import DRAW_BITS, held_in, overlap_bounds
+
+SEED_WORDS = 4
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class BallotBox:
+    """One step's votes under its event. `everywhere`: a vote may name any weight (perturbed sampling), and its law
+    knows only the share `top` / `dimensions` of them."""
+
+    event: Votes
+    everywhere: bool
+    source: NoiseSource
+
+    def __post_init__(self) -> None:
+        if self.everywhere and self.event.chosen > 1:
+            raise PrivacyError("votes for several weights at once need a fixed number of weights to choose among")
+
+    def cast(self, wishes: NDArray[np.float64], truths: NDArray[np.bool_]) -> tuple[Ints, int]:
+        """[weights]: the sum of the votes of clients who wish for these changes, [clients, weights]; and how many of
+        them say yes, if the event has a bit."""
+        return self._votes(np.nan_to_num(wishes, nan=0.0, posinf=0.0, neginf=0.0)), self._yes(truths)
+
+    def _votes(self, wishes: NDArray[np.float64]) -> Ints:
+        clients, weights = wishes.shape
+        total = np.zeros(max(weights, self.event.dimensions), dtype=np.int64)  # weights that do not exist come last
+        luck = np.random.default_rng(self.source.child("coordinates").uint64(SEED_WORDS))  # no secret, only luck
+        secret = self.source.child("ballots")
+        for client in range(clients):
+            sign = 1 - 2 * secret.below(2)
+            total[self._named(sign * wishes[client], luck, secret)] += sign
+        return total[:weights]
+
+    def _yes(self, truths: NDArray[np.bool_]) -> int:
+        """By randomised response."""
+        if not self.event.bit_epsilon:
+            return 0
+        secret, bounds = self.source.child("bits"), overlap_bounds(2, 1, 1, 1, self.event.bit_epsilon)
+        honest = [held_in(secret.below(1 << DRAW_BITS), bounds) == 1 for _ in truths]
+        return int((truths == np.array(honest)).sum())
+
+    def _named(self, wishes: NDArray[np.float64], luck: np.random.Generator, secret: NoiseSource) -> Ints:
+        event, size = self.event, len(wishes)
+        dimensions, top = self._choice(size)
+        among = luck.permutation(max(size, dimensions))[:dimensions]
+        bounds = overlap_bounds(dimensions, top, event.chosen, event.threshold, event.epsilon)
+        held = held_in(secret.below(1 << DRAW_BITS), bounds)
+        own, rest = secret.distinct_below(top, held), secret.distinct_below(dimensions - top, event.chosen - held)
+        wished = np.append(wishes, np.zeros(max(0, dimensions - size)))[among]
+        order = among[np.argpartition(-wished, top)]
+        return np.concatenate([order[:top][own], order[top:][rest]]).astype(np.int64)
+
+    def _choice(self, size: int) -> tuple[int, int]:
+        """Among how many weights, and how many of them a client would vote for. Everywhere these are no more than the
+        event's share, which tells less than the share itself."""
+        event = self.event
+        if not self.everywhere:
+            return event.dimensions, event.top
+        top = size * event.top // event.dimensions
+        if top < 1:
+            raise PrivacyError(f"a share of {event.top / event.dimensions:g} of {size} weights is none; vote for more")
+        return size, top
