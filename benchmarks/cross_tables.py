@@ -1,4 +1,4 @@
-"""What shares of tables across two parties cost: `python -m benchmarks.cross_tables --dealt ROWS`, or `--encrypted`.
+"""What shares of tables across two parties cost: `python -m benchmarks.cross_tables --dealt ROWS` (or `--encrypted`).
 
 Uniform rows in Adult's bins (101 and 73, of which one of every column is left out). With a dealer, sealing and opening
 of letters included; without one (BFV), sealing is not worth measuring. CPU seconds of everybody together, megabytes on

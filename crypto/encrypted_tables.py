@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crypto.bfv import CIPHERTEXT_BYTES, PLAIN, SLOTS, Numbers, OtherKey, OwnerKey
 from crypto.cross_tables import ABSENT, LETTER_BYTES, Matrix, Places
@@ -100,13 +101,13 @@ def _dense(places: Places, width: int) -> Numbers:
     return found
 
 
-def _folded(slots: np.ndarray, width: int) -> Matrix:
+def _folded(slots: NDArray[np.uint64], width: int) -> Matrix:
     """Sums over the rows in the slots, modulo 2^32."""
-    used = SLOTS // width * width
-    return slots[:used].astype(np.uint32).reshape(-1, width).sum(axis=0, dtype=np.uint32)
+    rows = slots[: SLOTS // width * width].astype(np.uint32).reshape(-1, width)
+    return np.asarray(rows.sum(axis=0, dtype=np.uint32))
 
 
-def _below(limit: int) -> np.ndarray:
+def _below(limit: int) -> NDArray[np.uint64]:
     """Uniform numbers below the limit, one for every slot."""
     bits, found = np.uint64(64 - limit.bit_length()), np.empty(0, dtype=np.uint64)
     while len(found) < SLOTS:

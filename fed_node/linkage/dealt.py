@@ -23,7 +23,6 @@ from crypto.cross_tables import (
 )
 from crypto.dealing import correction, deals, seeds_letter
 from crypto.errors import Malformed
-from fed_node.errors import SharesMissing
 from fed_node.linkage.exchange import Exchange, Letters
 from synth.encoding.contingency import Ints
 from synth.interface import Arrays
@@ -80,8 +79,6 @@ class DealtExchange(Exchange):
         share: Matrix = self._kept("share", pair).astype(np.uint32)
         if self.party == pair[0]:
             return share + first_offset(self._seed(pair[1]), geometry.widths(pair))
-        if self._name("dealt", pair) not in self.page.arrays:
-            raise SharesMissing("the dealer's letter did not come; the aggregator must carry it first")
         rest: Matrix = self._kept("dealt", pair).astype(np.uint32)
         return share + rest
 

@@ -24,7 +24,6 @@ from crypto.encrypted_tables import (
     totals_letter,
 )
 from crypto.framing import pack, unpack_all
-from fed_node.errors import SharesMissing
 from fed_node.linkage.exchange import Exchange, Letters
 from synth.encoding.contingency import Ints
 from synth.interface import Array, Arrays
@@ -109,8 +108,6 @@ class EncryptedExchange(Exchange):
         return OwnerKey(self._kept("owned", pair).tobytes())
 
     def _blobs(self, kind: str, pair: Pair) -> list[bytes]:
-        if self._name(kind, pair) not in self.page.arrays:
-            raise SharesMissing("not all encrypted rows came; the aggregator must carry them first")
         return unpack_all(KEPT, self._kept(kind, pair).tobytes())
 
 

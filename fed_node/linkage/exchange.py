@@ -117,4 +117,6 @@ class Exchange(ABC):
         return f"{kind}/{self._other(pair)}"
 
     def _kept(self, kind: str, pair: Pair) -> Any:
-        return self.page.arrays[self._name(kind, pair)]
+        if (found := self.page.arrays.get(self._name(kind, pair))) is None:
+            raise SharesMissing(f"a letter before this one did not come ({kind}); the aggregator must carry it first")
+        return found

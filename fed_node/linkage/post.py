@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from crypto import sealed
-from fed_node.errors import sum_refusals
+from fed_node.errors import NoSession, sum_refusals
 from fed_node.linkage.exchange import Exchange, Letters
 from fed_node.linkage.rows import LinkedTable
 from fed_node.seal.seal import Seal
@@ -76,6 +76,8 @@ class Post:
                 self.rows.keep_secret(noise.child("pseudonyms").random_bytes(KEY_BYTES))
             return dict.fromkeys(others, self.rows.secret)
         if step == "keyed" and self.party in others:
+            if leader not in letters:
+                raise NoSession("the letter with the key of the pseudonyms is missing; the aggregator must carry it")
             self.rows.keep_secret(self._opened(letters, "key", "")[leader])
         return {}
 

@@ -48,6 +48,12 @@ def problem(plan: Plan) -> str | None:
         return None
     if plan.linkage is None:
         return "'partition: columns' needs a 'linkage' section that names the key column"
+    if plan.unit != "row":
+        return (
+            "'partition: columns' takes one row a person at each party, and nobody there sees a sequence, or all rows "
+            "of a person, whole: leave 'sequence' and 'subject' out of the schema and give each party one row a person "
+            "(steps as columns of their own, sums, last values); or plan by rows"
+        )
     return _columns(plan, plan.linkage) or _procedure(plan) or _trust(plan, plan.linkage)
 
 

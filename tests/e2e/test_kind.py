@@ -103,7 +103,8 @@ def test_a_plan_by_columns_is_run_fetched_and_verified(federation: Federation, t
     held = dict(zip(PARTIES, (["age", "dose", "ward"], ["sex", "smoker"], ["admitted", "died"]), strict=True))
     parties = [{"name": name, "rows": 200, "columns": columns} for name, columns in held.items()]
     by_columns = {"partition": "columns", "linkage": {"key": "patient"}, "parties": parties, "output": {"rows": 600}}
-    plan = parse_plan(plan_content({"name": "marginals"}) | {"name": "columns"} | by_columns)
+    assessed = {"assessment": {"pairs": 5}}  # with shares of its own
+    plan = parse_plan(plan_content({"name": "marginals"}) | {"name": "columns"} | by_columns | assessed)
     federation.approve(plan)
     done = federation.run(plan, "--wait")
     assert done.returncode == 0, done.stderr

@@ -88,8 +88,8 @@ class Outcome:
     statements: list[Statement]
 
 
-def admitted(consortium: Consortium) -> SecureSum:
-    sums = SecureSum(consortium.plan, RUN, consortium)
+def admitted(consortium: Consortium, run: str = RUN) -> SecureSum:
+    sums = SecureSum(consortium.plan, run, consortium)
     sums.agree_on_keys(consortium("hello", dict.fromkeys(sums.parties, sums.hello())).received)
     return sums
 
@@ -106,9 +106,9 @@ def carried_out(consortium: Consortium) -> Outcome:
     return Outcome(model, alignment, [each.statement for each in sums.finish()])
 
 
-def prepared(found: Consortium) -> tuple[SecureSum, Ask, int]:
+def prepared(found: Consortium, run: str = RUN) -> tuple[SecureSum, Ask, int]:
     """Aligned and counted; the first question for tables is next."""
-    sums, alignment, statistics = admitted(found), AlignmentInquiry(found.plan), statistics_inquiry(found.plan)
+    sums, alignment, statistics = admitted(found, run), AlignmentInquiry(found.plan), statistics_inquiry(found.plan)
     done = sum(1 for _ in federate(alignment, sums, 0, 0)) + sum(1 for _ in federate(statistics, sums, 0, 3))
     model = build(found.plan)
     model.begin(statistics.result(), 1)

@@ -71,6 +71,16 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+SEQUENCE = {"entity": "patient", "time": "age", "length": 4}
+
+
+@pytest.mark.parametrize("about", [{"subject": "patient"}, {"sequence": SEQUENCE}])
+def test_people_with_several_rows_and_sequences_are_refused_with_a_remedy(about: dict[str, Any]) -> None:
+    content = content_by_columns()
+    with pytest.raises(PlanError, match=r"one row a person at each party, .* \(steps as columns of their own"):
+        parse_plan(content | {"schema": content["schema"] | about})
+
+
 @pytest.mark.parametrize("case", WRONG)
 def test_what_cannot_be_is_said_in_a_sentence(case: str) -> None:
     changes, sentence = WRONG[case]
