@@ -42,9 +42,10 @@ def denoise(counts: Floats, sigma: float, ordered: bool, total: float | None = N
         left = max(total - float(spikes.sum()), 0.0)
         found = np.zeros(len(counts))
         _keep(counts - spikes, sigma, left, found)
+        filled = np.flatnonzero(found > 0)
         found = _with_slopes(found, counts - spikes, sigma)
         found = _with_slopes(found[::-1], (counts - spikes)[::-1], sigma)[::-1]
-        found = _with_curves(found, counts - spikes, sigma)
+        found = _with_curves(found, counts - spikes, filled, sigma)
         found = found * (left / found.sum() if found.sum() > 0 else 0.0) + spikes  # a spike's count is known
         return found / found.sum() if found.sum() > 0 else np.full(len(counts), 1 / len(counts))
     found = shrunk_counts(counts, sigma) if sigma > 0 else np.maximum(counts, 0.0)
@@ -98,9 +99,9 @@ def _with_slopes(mass: Floats, sums: Floats, sigma: float) -> Floats:
     return np.concatenate([mass[:first], slope, mass[last + 1 + beyond :]])
 
 
-def _with_curves(mass: Floats, counts: Floats, sigma: float) -> Floats:
-    """On every stretch that is not empty, the mean of what the tree says and of a smooth curve."""
-    filled = np.flatnonzero(mass > 0)
+def _with_curves(mass: Floats, counts: Floats, filled: npt.NDArray[np.int64], sigma: float) -> Floats:
+    """On every stretch of cells that are not empty, the mean of what the tree says and of a smooth curve. The end of a
+    tail, beyond them, is left as it falls."""
     found = mass.copy()
     for stretch in np.split(filled, np.flatnonzero(np.diff(filled) > 1) + 1):
         found[stretch] = (mass[stretch] + smoothed(counts[stretch], sigma)) / 2
