@@ -85,9 +85,10 @@ class NeuralSynthesizer(Synthesizer):
     def learn(self, rows: Records, luck: NoiseSource) -> None:
         """Plain steps on rows that are nobody's, before anybody is asked for a step (see `pretraining`)."""
         features = self.released.features
-        network = self._loaded(features, self.weights)
-        encoded = torch.from_numpy(features.encode(rows, Stream.of(luck).rng))
-        learn(self.model, network, self.released, encoded, self.pretrain.steps, luck)
+        with on(self.device):
+            network = self._loaded(features, self.weights)
+            encoded = torch.as_tensor(features.encode(rows, Stream.of(luck).rng))
+            learn(self.model, network, self.released, encoded, self.pretrain.steps, luck)
         self.weights, self.average = to_arrays(network), to_arrays(network)
 
     def ask(self, number: int) -> Ask | None:
