@@ -22,9 +22,17 @@ def by_columns(plan: Plan, party: str) -> list[str]:
         "stops the run.",
         f"  Your columns leave only as shares: rows under masks to {', '.join(others)}, who lack the seeds, and sums "
         "with noise to everybody.",
+        *_critics(plan),
         f"  {dealers_in_words(plan)}",
         f"  The key {quoted(plan.linkage.key)} is read to find whose row is whose; it never leaves.",
     ]
+
+
+def _critics(plan: Plan) -> list[str]:
+    """What is trained at a party beside counting, if anything is."""
+    if plan.family.answers == "counts":
+        return []
+    return ["  A critic of your columns is trained here, with all of its noise, and stays; how it judges rows leaves."]
 
 
 def leaving_to_align(plan: Plan, party: str) -> str:

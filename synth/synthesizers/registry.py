@@ -21,6 +21,7 @@ FAMILIES: dict[str, tuple[str, str]] = {  # what a plan may say about it, and wh
     "gswgan": ("gswgan.settings:GswganSettings", "gswgan.synthesizer:gswgan"),
     "marginals": ("marginals.settings:MarginalsSettings", "marginals.synthesizer:Marginals"),
     "vae": ("vae.settings:VaeSettings", "vae.synthesizer:vae"),
+    "vertigan": ("vertigan.settings:VertiganSettings", "vertigan.synthesizer:vertigan"),
 }
 DEFAULT = "marginals"  # where a plan names no family
 
