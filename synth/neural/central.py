@@ -167,6 +167,14 @@ def across_blocks(spans: list[Span], width: int) -> Tensor:
     return mask
 
 
+def one_hot(features: Features, labels: Ints) -> Tensor:
+    """[rows, row width] of labels [rows, blocks]."""
+    rows = torch.zeros(len(labels), features.width)
+    for place, span in enumerate(features.spans):
+        rows[torch.arange(len(labels)), span.start + torch.from_numpy(labels[:, place])] = 1.0
+    return rows
+
+
 def _weights(spans: list[Span], shares: Tensor) -> Tensor:
     """Of each moment in the loss: the rarer its labels, the more a difference means."""
     return across_blocks(spans, len(shares)) / (torch.outer(shares, shares) + RARE).sqrt()

@@ -24,6 +24,7 @@ FAMILIES: dict[str, tuple[str, str]] = {  # what a plan may say about it, and wh
     "marginals": ("marginals.settings:MarginalsSettings", "marginals.synthesizer:Marginals"),
     "vae": ("vae.settings:VaeSettings", "vae.synthesizer:vae"),
     "wae": ("wae.settings:WaeSettings", "wae.synthesizer:wae"),
+    "vertigan": ("vertigan.settings:VertiganSettings", "vertigan.synthesizer:vertigan"),
 }
 DEFAULT = "marginals"  # where a plan names no family
 

@@ -66,6 +66,15 @@ SMALLEST: dict[str, dict[str, Any]] = {
         "teaching_steps": 5,
     },
     "marginals": {"name": "marginals"},
+    "vertigan": {
+        "name": "vertigan",
+        "rounds": 2,
+        "critic_steps": 2,
+        "made_up_rows": 20,
+        "codes": 64,
+        "width": 8,
+        "teaching_steps": 5,
+    },
     "vae": {"name": "vae", "rounds": 2, "steps_per_round": 2, "width": 8, "code_width": 3},
     "wae": {"name": "wae", "rounds": 2, "steps_per_round": 2, "width": 8, "code_width": 3, "own_rows": 16},
 }

@@ -28,7 +28,7 @@ from torch import Tensor
 from synth.encoding.features import Features
 from synth.encoding.records import Records
 from synth.errors import PrivacyError
-from synth.neural.central import Ints, across_blocks
+from synth.neural.central import Ints, across_blocks, one_hot
 from synth.privacy.dpsgd import NoisySum, StepPrivacy, added
 from synth.privacy.noise import NoiseSource
 
@@ -45,7 +45,7 @@ class RowCritics:
     def __init__(self, features: Features, shares: Tensor, labels: Ints, loudest: float) -> None:
         self.features, self.shares = features, shares.double()
         self.scale = self.shares.clamp_min(RAREST) ** -SCALE_POWER
-        self.made_up = self.scaled(_one_hot(features, labels))  # [made-up rows, row width]
+        self.made_up = self.scaled(one_hot(features, labels))  # [made-up rows, row width]
         self.gram = self.made_up.T @ self.made_up
         self.bounds = self.made_up.abs().T @ self.made_up.abs()
         self.limit = loudest * float(self._squared_norms(self.made_up).mean().sqrt())
@@ -113,11 +113,3 @@ def summed(critics: RowCritics, records: Records, clip: bool = True) -> Tensor:
             yield critics.clipped(torch.from_numpy(critics.features.encode(piece, luck)), clip)
 
     return added(pieces(), torch.zeros(width, width, dtype=torch.float64))
-
-
-def _one_hot(features: Features, labels: Ints) -> Tensor:
-    """[rows, row width] of labels [rows, blocks]."""
-    rows = torch.zeros(len(labels), features.width)
-    for place, span in enumerate(features.spans):
-        rows[torch.arange(len(labels)), span.start + torch.from_numpy(labels[:, place])] = 1.0
-    return rows
