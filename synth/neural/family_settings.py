@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from synth.family import Declaration, FamilySettings
+from synth.neural.pretraining_settings import Pretrain
 from synth.neural.regime import Exchange, Published, Regime
 from synth.neural.server_settings import ServerSettings
 
@@ -43,6 +44,7 @@ class AveragedSettings(FamilySettings):
         "`server` says what is made of them.",
     )
     server: ServerSettings = Field(default_factory=ServerSettings, description="The federated optimiser.")
+    pretrain: Pretrain = None
     noise_multiplier: float | None = Field(
         None, gt=0, description="Noise of the faithful profile, its own if left out. The rigorous one computes it."
     )
@@ -70,7 +72,8 @@ class AveragedSettings(FamilySettings):
             last_pace=LAST_PACE,
             bins=self.bins,
             exchange=self.exchange,
+            pretrain=self.pretrain,
         )
 
     def declared(self, *, private: bool, faithful: bool) -> Declaration:
-        return self.regime().declared(faithful=faithful)
+        return self.regime().declared(faithful=faithful, private=private)

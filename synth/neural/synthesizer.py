@@ -10,7 +10,8 @@ sample  make, choose, fit to the histograms                                     
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,12 +22,14 @@ from torch import nn
 from synth.encoding.features import Features
 from synth.encoding.records import Records
 from synth.encoding.rows import Rows
-from synth.errors import ProtocolError
+from synth.errors import PlanError, ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Sum, Synthesizer
 from synth.messages.asked import Form
 from synth.neural.drawing import Drawing, codes_of
 from synth.neural.encoded import EncodedRows, RowsOnDemand, fits
+from synth.neural.free_steps import learn
 from synth.neural.model import Model
+from synth.neural.pretraining_settings import Pretraining
 from synth.neural.question import Question, read
 from synth.neural.released import Released
 from synth.neural.server import running_average
@@ -52,6 +55,10 @@ class Encoded:
     rows: EncodedRows
 
 
+def part_of(state: Arrays, prefix: str) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+
+
 class NeuralSynthesizer(Synthesizer):
     def __init__(self, model: Model[Any]) -> None:
         self.model, self.plan, self.schedule = model, model.plan, model.schedule
@@ -71,6 +78,14 @@ class NeuralSynthesizer(Synthesizer):
             self.model.begin(network, self.released, Stream(seed))
         self.weights, self.average = to_arrays(network), to_arrays(network)
         self.seed = seed
+
+    def learn(self, rows: Records, luck: NoiseSource) -> None:
+        """Plain steps on rows that are nobody's, before anybody is asked for a step (see `pretraining`)."""
+        features = self.released.features
+        network = self._loaded(features, self.weights)
+        encoded = torch.from_numpy(features.encode(rows, Stream.of(luck).rng))
+        learn(self.model, network, self.released, encoded, self.pretrain.steps, luck)
+        self.weights, self.average = to_arrays(network), to_arrays(network)
 
     def ask(self, number: int) -> Ask | None:
         if number >= self.schedule.regime.rounds:
@@ -125,16 +140,13 @@ class NeuralSynthesizer(Synthesizer):
         return {"absorbed": np.array(self.absorbed)} | seed
 
     def restore(self, state: Arrays) -> None:
-        def part(prefix: str) -> Arrays:
-            return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
-
-        statistics = Statistics.from_arrays(self.plan, part(RELEASED))
+        statistics = Statistics.from_arrays(self.plan, part_of(state, RELEASED))
         features = Features.from_arrays(self.plan.modelled, state)
         self.released = Released.of(self.plan, statistics, features=features)
         names = self._forms(self.released.features)
         self.average = {name: state[AVERAGE + name] for name in names}
         self.weights = {name: state[name] for name in names}
-        self.server = part(SERVER)
+        self.server = part_of(state, SERVER)
         self.absorbed, self.seed = int(state["absorbed"]), int(state.get("seed", 0))
 
     def losses(self) -> dict[str, float]:
@@ -186,6 +198,16 @@ class NeuralSynthesizer(Synthesizer):
         return found.rows
 
     # ── both ──
+
+    @property
+    def pretrain(self) -> Pretraining:
+        if (found := self.schedule.regime.pretrain) is None:
+            raise PlanError("the plan says nothing of pretraining; add 'pretrain' to its synthesizer")
+        return found
+
+    def leave_room_for(self, events: Callable[[], Iterable[Event]]) -> None:
+        """In the budget: the noise of the steps is found beside these."""
+        self.schedule = self.model.schedule = replace(self.schedule, beside=events)
 
     def _forms(self, features: Features) -> dict[str, Form]:
         """Of every weight. On torch's meta device, which has shapes and no values: nothing is drawn."""

@@ -11,6 +11,7 @@ from synth.family import FamilySettings
 
 if TYPE_CHECKING:
     from synth.interface import Synthesizer
+    from synth.neural.synthesizer import NeuralSynthesizer
     from synth.plan import Plan
 
 FAMILIES: dict[str, tuple[str, str]] = {  # what a plan may say about it, and what is built from a plan
@@ -27,8 +28,15 @@ DEFAULT = "marginals"  # where a plan names no family
 
 
 def build(plan: Plan) -> Synthesizer:
-    """The plan's synthesizer, the same at the aggregator and at every party."""
-    return cast("Synthesizer", _load(FAMILIES[plan.synthesizer.name][1])(plan))
+    """The plan's synthesizer, the same at the aggregator and at every party; behind one that counts, where its network
+    learns made-up rows before real ones."""
+    made = cast("Synthesizer", _load(FAMILIES[plan.synthesizer.name][1])(plan))
+    if not plan.family.counted_share:
+        return made
+    from synth.neural.pretraining import Pretrained, counting_plan  # torch, which reading a plan does without
+
+    network = cast("NeuralSynthesizer", made)
+    return Pretrained(build(counting_plan(network, settings_of)), network)
 
 
 def settings_of(family: str) -> type[FamilySettings]:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from synth.family import Declaration, FamilySettings
 from synth.neural.family_settings import LAST_PACE
+from synth.neural.pretraining_settings import Pretrain
 from synth.neural.regime import Regime
 
 
@@ -27,6 +28,7 @@ class AutoregressiveSettings(FamilySettings):
         0.95, ge=0, lt=1, description="Memory of the running average over steps that rows are drawn from; 0: the last."
     )
     candidates: int = Field(3, ge=1, le=1000, description="Rows made per row kept; the released histograms choose.")
+    pretrain: Pretrain = None
 
     def regime(self) -> Regime:
         return Regime(
@@ -38,7 +40,8 @@ class AutoregressiveSettings(FamilySettings):
             bins=self.bins,
             exchange="gradients",
             last_pace=LAST_PACE,
+            pretrain=self.pretrain,
         )
 
     def declared(self, *, private: bool, faithful: bool) -> Declaration:
-        return self.regime().declared(faithful=faithful)
+        return self.regime().declared(faithful=faithful, private=private)
