@@ -61,15 +61,15 @@ class Drawing:
     def _made(self, rows: int, codes: Codes, stream: Stream) -> Records:
         features = self.released.features
         if self.candidates == 1:
-            return features.decode(self._candidates(rows, codes, stream)[0].numpy())
+            return features.decode(self._candidates(rows, codes, stream)[0].cpu().numpy())
         matrix, score = self._candidates(max(rows * self.candidates, FEWEST_CANDIDATES), codes, stream)
-        weights = np.exp(score.double().numpy())
+        weights = np.exp(score.double().cpu().numpy())
         if self.fitted and not codes:
             blocks = [s for s in features.spans if s.kind == "label" or s.column in features.cuts]
-            labels = {s.column: matrix[:, s.slice].argmax(1).numpy() for s in blocks}
+            labels = {s.column: matrix[:, s.slice].argmax(1).cpu().numpy() for s in blocks}
             weights = raked(weights, labels, {s.column: self.released.shares(s) for s in blocks})
         kept = chosen(weights, rows, stream.rng)
-        return features.decode(matrix.numpy()[kept])
+        return features.decode(matrix.cpu().numpy()[kept])
 
     def _candidates(self, count: int, codes: Codes, stream: Stream) -> tuple[Tensor, Tensor]:
         pieces = [self.draw(min(CHUNK, count - start), codes, stream) for start in range(0, count, CHUNK)]

@@ -131,6 +131,13 @@ class ClippedSum:
     def parameters(self) -> int:
         return sum(parameter.numel() for parameter in self.module.parameters())
 
+    @property
+    def device(self) -> torch.device:
+        return next(self.module.parameters()).device
+
+    def _nothing(self) -> Tensor:
+        return torch.zeros(self.parameters, dtype=torch.float64, device=self.device)
+
     def __call__(self, per_example_loss: PerExampleLoss, *batch: Tensor) -> Tensor:
         """[parameters], flat, in the module's order.
 
@@ -147,15 +154,15 @@ class ClippedSum:
             raise PrivacyError("a batch has more rows than rounding is bounded for; sample at a smaller rate")
         at_once = engine.rows_at_once if count <= LARGE_BATCH else PADDED_ROWS
         pieces = (
-            self._piece(per_example_loss, [tensor[start : start + at_once] for tensor in batch])
+            self._piece(per_example_loss, [tensor[start : start + at_once] for tensor in batch], at_once)
             for start in range(0, count, at_once)
         )
-        return added(pieces, torch.zeros(self.parameters, dtype=torch.float64))
+        return added(pieces, self._nothing())
 
-    def _piece(self, per_example_loss: PerExampleLoss, rows: Sequence[Tensor]) -> Tensor:
-        piece = torch.zeros(self.parameters, dtype=torch.float64)
+    def _piece(self, per_example_loss: PerExampleLoss, rows: Sequence[Tensor], at_once: int) -> Tensor:
+        piece = self._nothing()
         sums: Sums = dict(zip(self.module.parameters(), self.by_parameter(piece), strict=True))
-        filled = [padded(tensor) for tensor in rows]
+        filled = [padded(tensor, at_once) for tensor in rows]
         self._engine.add(sums, per_example_loss, filled, len(rows[0]), self.l2_clip_norm)
         return piece
 
@@ -180,7 +187,7 @@ class NoisySum(ABC):
         """The clipped sum + this party's share of the noise, flat, in lattice steps. Where the noise is shared, only
         the sum over the parties is private. Cutting a coordinate moves neighbours no further apart."""
         total = self.clipped(what, *batch)
-        on_lattice = total.mul_(LATTICE).round_().clamp_(-LARGEST_SUM, LARGEST_SUM).long().numpy()
+        on_lattice = total.mul_(LATTICE).round_().clamp_(-LARGEST_SUM, LARGEST_SUM).long().cpu().numpy()
         deviation = self.privacy.noise_multiplier * lattice_sensitivity(len(on_lattice))
         share = share_deviation(deviation, self.privacy.shares)
         released: NDArray[np.int64] = self.source.rounded_gaussian(share, len(on_lattice)) + on_lattice
@@ -207,7 +214,8 @@ class PrivateGradient(NoisySum):
         """
         scale = self.privacy.lattice_step / self.privacy.expected_batch
         released = scale * self.noisy_sum(per_example_loss, *batch)
-        return self._clipped.by_parameter(torch.from_numpy(released.astype(np.float32)))
+        there = torch.from_numpy(released.astype(np.float32)).to(self._clipped.device)
+        return self._clipped.by_parameter(there)
 
     def clipped(self, what: PerExampleLoss, *batch: Tensor) -> Tensor:
         return self._clipped(what, *batch)

@@ -44,6 +44,17 @@ SMALLEST: dict[str, dict[str, Any]] = {
         "generator": {"width": 16, "warm_start_steps": 5},
         "discriminator": {"width": 8, "fake_batch": 20},
     },
+    "fedstdg": {
+        "name": "fedstdg",
+        "rounds": 2,
+        "steps_per_round": 2,
+        "sample_rate": 0.5,
+        "width": 4,
+        "code_width": 2,
+        "own_rows": 8,
+        "update": "signds",
+        "votes": {"records_per_client": 1, "among": 40, "top": 0.5, "chosen": None, "bit_share": 0.1},
+    },
     "findiff": {"name": "findiff", "rounds": 2, "steps_per_round": 2, "width": 8, "draws": 2},
     "gswgan": {
         "name": "gswgan",
@@ -65,6 +76,7 @@ SMALLEST: dict[str, dict[str, Any]] = {
         "teaching_steps": 5,
     },
     "vae": {"name": "vae", "rounds": 2, "steps_per_round": 2, "width": 8, "code_width": 3},
+    "wae": {"name": "wae", "rounds": 2, "steps_per_round": 2, "width": 8, "code_width": 3, "own_rows": 16},
 }
 PRIVACIES: dict[str, dict[str, Any]] = {"private": {}, "none": {"privacy": "none"}}
 
