@@ -23,6 +23,7 @@ def by_columns(plan: Plan, party: str) -> list[str]:
         f"  The same people are at {', '.join(others)}, who hold other columns. All parties must stay: a lost one "
         "stops the run.",
         f"  Your columns leave only as shares: {_shares(plan, others)}, and sums with noise to everybody.",
+        *_critics(plan),
         f"  {dealers_in_words(plan)}",
         f"  The key {quoted(plan.linkage.key)} is read to find whose row is whose; it never leaves.",
     ]
@@ -32,6 +33,13 @@ def _shares(plan: Plan, others: list[str]) -> str:
     if plan.linkage is not None and plan.linkage.dealer == NOBODY_DEALS:
         return f"rows encrypted under your key, or sums over rows under masks, to {', '.join(others)}"
     return f"rows under masks to {', '.join(others)}, who lack the seeds"
+
+
+def _critics(plan: Plan) -> list[str]:
+    """What is trained at a party beside counting, if anything is."""
+    if plan.family.answers == "counts":
+        return []
+    return ["  A critic of your columns is trained here, with all of its noise, and stays; how it judges rows leaves."]
 
 
 def leaving_to_align(plan: Plan, party: str) -> str:

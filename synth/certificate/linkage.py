@@ -13,8 +13,9 @@ from synth.encoding.contingency import Clique
 from synth.linkage.pairs import CountsPairs, dealer_of
 from synth.linkage.settings import AGGREGATOR, NOBODY_DEALS
 from synth.plan import Plan
-from synth.privacy.substitution import Touched, substitution_epsilon
-from synth.programme import inquiries
+from synth.privacy.events import Event, SampledGaussian
+from synth.privacy.substitution import Touched, substitution_epsilon, two_steps_epsilon
+from synth.programme import fitted_on, inquiries
 from synth.schema import Strict
 from synth.statistics.histograms import StatisticsInquiry
 
@@ -85,7 +86,11 @@ def dealers_in_words(plan: Plan) -> str:
 def _substitution(plan: Plan) -> float:
     """The largest over the parties that hold columns."""
     unknown = min(1.0, (len(plan.parties) - 1) / plan.noisy_parties)
-    return max(substitution_epsilon(_touched(plan, holder), plan.delta, unknown) for holder in plan.holders)
+    trained = fitted_on(plan)[1].whole_cost(plan.holders[0])  # the same at every party
+    steps: list[Event] = [event for event in trained if isinstance(event, SampledGaussian)]
+    delta = plan.delta / 2 if steps else plan.delta
+    tables = max(substitution_epsilon(_touched(plan, holder), delta, unknown) for holder in plan.holders)
+    return tables + (two_steps_epsilon(steps, delta) if steps else 0.0)
 
 
 def _touched(plan: Plan, knower: str) -> list[Touched]:

@@ -370,7 +370,7 @@ def test_a_gpu_that_nobody_offers_is_said_and_one_that_is_offered_is_used(federa
         assert "GPU that no node offers" in told.stderr
         assert attempt(FEDSYNTH, "preflight", "cluster", "-n", "fed-party-3", "--gpu", GPU).returncode == 4
         _offer_a_gpu()
-    federation.install_party("party-3", _rows("party-3"), gpu={"enabled": True})
+    federation.install_party("party-3", _rows("party-3"), gpu={"enabled": True, "device": "cpu"})  # none is behind it
     assert attempt(FEDSYNTH, "preflight", "cluster", "-n", "fed-party-3", "--gpu", GPU).returncode == 0
     federation.wait_until_connected(set(PARTIES))
     federation.install_party("party-3", _rows("party-3"))
