@@ -262,9 +262,12 @@ def test_keys_of_fewer_parties_are_refused_by_the_parties(tmp_path: Path) -> Non
     assert refusal_of(attacked)[1] == "crypto.participation.too-few-parties"
 
 
-def test_an_aggregator_that_was_killed_takes_the_run_up_again(tmp_path: Path, small_letters: None) -> None:
+@pytest.mark.parametrize("dealer", [None, "none"])
+def test_an_aggregator_that_was_killed_takes_the_run_up_again(
+    dealer: str | None, tmp_path: Path, small_letters: None
+) -> None:
     """New keys, the same question: all letters go out again, nothing is added twice, the stored answer is sent."""
-    killed = consortium(tmp_path)
+    killed = consortium(tmp_path, linkage={"dealer": dealer})
     sums, ask, sequence = prepared(killed)
     before = sums.total(ask, sequence).arrays["counts"]
     again = admitted(killed)
