@@ -163,6 +163,7 @@ def events_of(statement: Statement) -> list[Event]:
 
 
 UPDATES = " Model updates: every party added all the noise itself."
+VOTES = " Votes: every one was randomised by its own party, and nothing rests on the others."
 
 
 def noise_in_words(plan: Plan) -> str:
@@ -179,12 +180,14 @@ def noise_in_words(plan: Plan) -> str:
         f"promise holds if at most {plan.secure_sum.colluders} of them pool what they know with the aggregator"
         + (f" and at most {dropouts} are lost" if dropouts else "")
         + "."
-        + (UPDATES if plan.family.answers == "updates" else "")
+        + {"updates": UPDATES, "votes": VOTES}.get(plan.family.answers, "")
     )
 
 
 def sampling_in_words(plan: Plan) -> str:
-    return plan.family.sampling.in_words(PLURALS[plan.unit], NOUNS[plan.unit]) + _bounding(plan)
+    units, counted = PLURALS[plan.unit], plan.family.counted_share > 0
+    first = f" Counts that training starts from use all {units}." if counted else ""
+    return plan.family.sampling.in_words(units, NOUNS[plan.unit]) + first + _bounding(plan)
 
 
 def _bounding(plan: Plan) -> str:
