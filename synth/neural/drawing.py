@@ -93,6 +93,16 @@ def drawn(raw: Tensor, spans: Sequence[Span], codes: Codes, stream: Stream, like
     return rows
 
 
+def chance(raw: Tensor, spans: Sequence[Span], codes: Codes) -> Tensor:
+    """[rows]: the log of how likely each raw output makes the labels that are fixed, beside the likeliest; drawn rows
+    are kept in proportion to it, which makes them draws given these labels."""
+    score = raw.new_zeros(len(raw))
+    for span in spans:
+        if span.kind == "label" and span.column in codes:
+            score = score + raw[:, span.slice].log_softmax(1)[:, codes[span.column]]
+    return score - score.max() if len(score) else score
+
+
 def codes_of(table: Schema, where: Mapping[str, str]) -> dict[str, int]:
     """The labels that rows are to have, as codes."""
     discrete, codes = table.discrete, {}
