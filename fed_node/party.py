@@ -183,7 +183,7 @@ class Run:
             case "keys":
                 return self.seal.keys(envelope)
             case "letters":
-                post = post_of(self.plan, self._data, self.inquiries["training"], self.seal)
+                post = post_of(self.plan, self._data, self.inquiries, self.seal)
                 return post.handle(envelope, self.noise)
             case "ask":
                 return self.answer(envelope)

@@ -16,16 +16,16 @@ from typing import TypeVar
 import httpx
 from flwr.app import Message
 from flwr.serverapp import Grid
-from flwr.supercore.inflatable.inflatable_utils import pull_objects
+from flwr.supercore.inflatable import inflatable_utils
 from flwr.superlink.grid import http_grid
 
 from aggregator.sums.exchange import Node
+from synth.messages.bundles import pull_bundled, push_bundled
 
 log = logging.getLogger("aggregator")
 T = TypeVar("T")
 
 PULL_SECONDS = 600.0  # for an answer's arrays to arrive after its envelope; Flower: two hours
-PULL_POLL_SECONDS = 0.05  # Flower: 1, then 2, 4, 8
 PATIENCE_SECONDS = 60.0
 AGAIN_SECONDS = 1.0
 EMPTY_SECONDS = 0.1  # between looks that nobody kept waiting
@@ -36,13 +36,8 @@ class PatientGrid:
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-        vars(http_grid)["pull_objects"] = partial(
-            pull_objects,
-            initial_backoff=PULL_POLL_SECONDS,
-            backoff_cap=1.0,
-            max_tries_per_object=None,
-            max_time=PULL_SECONDS,
-        )
+        vars(http_grid)["pull_objects"] = partial(pull_bundled, patience_seconds=PULL_SECONDS)
+        vars(inflatable_utils)["push_object_contents_from_iterable"] = push_bundled
 
     def get_nodes(self) -> Iterable[Node]:
         return _patiently(lambda: list(self.grid.get_nodes()))

@@ -1,8 +1,9 @@
 """Flower's SuperLink: `python -m aggregator.server.superlink`, with Flower's own flags.
 
-Three things are added. Its log is JSON lines. Nodes and runs that ask for messages are kept waiting until there may be
-some (synth/long_poll.py), which spares it most of its work: every look is a signature to check and a visit to its
-database. And the layers that look at the operator's requests alone are out of the way of all others, which are many.
+Four things are added. Its log is JSON lines. Several objects may come and go in one request (bundled_objects.py). Nodes
+and runs that ask for messages are kept waiting until there may be some (synth/long_poll.py), which spares it most of its
+work: every look is a signature to check and a visit to its database. And the layers that look at the operator's requests
+alone are out of the way of all others, which are many.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from flwr.superlink import main as superlink_app
 from flwr.superlink.cli.flower_superlink import flower_superlink
 from starlette.middleware import Middleware
 
+from aggregator.server.bundled_objects import take_bundles
 from synth.json_logs import log_as_json
 from synth.long_poll import App, LongPoll, Question, Receive, Scope, Send
 
@@ -53,6 +55,7 @@ def main() -> None:
     vars(sys.modules[flower_superlink.__module__])["get_uvicorn_log_config"] = lambda _: unchanged
     vars(superlink_app)["_flower_layers"] = vars(superlink_app)["_get_middleware"]
     vars(superlink_app)["_get_middleware"] = layers
+    take_bundles()
     create_app = superlink_app.create_app
     vars(superlink_app)["create_app"] = lambda *settings: LongPoll(create_app(*settings), *QUESTIONS)
     flower_superlink()

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from flwr.supercore.heartbeat import HeartbeatSender
-from flwr.supercore.inflatable.inflatable_utils import pull_objects
 from flwr.supernode import fleet_http_connection, start_client_internal
 from flwr.supernode import main as supernode_app
 from flwr.supernode.cli.flower_supernode import flower_supernode
@@ -29,6 +28,7 @@ from flwr.supernode.nodestate.in_memory_nodestate import InMemoryNodeState
 
 from synth.json_logs import log_as_json
 from synth.long_poll import LongPoll, Question
+from synth.messages.bundles import pull_bundled, push_bundled
 
 log = logging.getLogger("flwr")
 ATTEMPT = "FEDSYNTH_SUPERNODE_ATTEMPT"
@@ -40,7 +40,6 @@ ALERT_SECONDS = 60.0  # after a message, the next one is expected for so long
 ALERT_POLL_SECONDS = 0.05
 KEPT_SECONDS = 1.0  # a question that was answered no sooner was kept for news
 REPLY_POLL_SECONDS = 0.01  # in this process's own memory
-PIECE_POLL_SECONDS = 0.05  # for a message's pieces, which follow its envelope
 TASK = Question("/v1/runtime/acquire-task", 5.0)
 PULL_SECONDS = 120.0  # for a message's arrays to be there after its envelope; Flower: two hours
 
@@ -123,15 +122,10 @@ def main() -> None:
     """`python -m fed_node.process.supernode`, with the flags of `flower-supernode`."""
     log_as_json()
     vars(start_client_internal)["time"] = Pace()
-    vars(start_client_internal)["pull_objects"] = partial(
-        pull_objects,
-        initial_backoff=PIECE_POLL_SECONDS,
-        backoff_cap=1.0,
-        max_tries_per_object=None,
-        max_time=PULL_SECONDS,
-    )
-    pushing = vars(start_client_internal)
-    pushing["_push_messages"] = partial(push_all, pushing["_push_messages"], hold_tasks())
+    loop = vars(start_client_internal)
+    loop["pull_objects"] = partial(pull_bundled, patience_seconds=PULL_SECONDS)
+    loop["push_object_contents_from_iterable"] = push_bundled
+    loop["_push_messages"] = partial(push_all, loop["_push_messages"], hold_tasks())
     vars(fleet_http_connection)["HeartbeatSender"] = beating
     starting = vars(sys.modules[MODULE])
     starting["start_client_internal"] = until_the_end(starting["start_client_internal"])

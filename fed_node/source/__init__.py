@@ -44,6 +44,7 @@ __all__ = [
     "Source",
     "SqlSource",
     "check_data",
+    "engine_source",
     "keyed_pieces",
     "open_rows",
     "opened_reader",
@@ -83,14 +84,21 @@ def open_rows(source: Source, schema: Schema, scratch: Path) -> Rows:
     require_fit(_header_report(Codec(schema), _opened(source, schema)))
     scratch.mkdir(mode=0o700, exist_ok=True)
     streamed = StreamedRows(schema, lambda: _opened(source, schema), scratch)
-    match source:
-        case EngineSource():
-            return _counted(source, streamed)
-        case ParquetSource() if source.engine == "duckdb" or (source.engine is None and _is_large(source, schema)):
-            return _counted(source, streamed)
-        case CsvSource() if source.path.stat().st_size > LARGE_TEXT:
-            return streamed.at_hand()
+    if (counted := engine_source(source, schema)) is not None:
+        return _counted(counted, streamed)
+    if isinstance(source, CsvSource) and source.path.stat().st_size > LARGE_TEXT:
+        return streamed.at_hand()
     return streamed.gathered(Growing)
+
+
+def engine_source(source: Source, schema: Schema) -> ParquetSource | EngineSource | None:
+    """The source, if an engine counts its rows: one that it names, or DuckDB if there are too many for memory."""
+    match source:
+        case EngineSource() | ParquetSource(engine="duckdb"):
+            return source
+        case ParquetSource(engine=None) if _is_large(source, schema):
+            return source
+    return None
 
 
 def _is_large(source: ParquetSource, schema: Schema) -> bool:

@@ -103,7 +103,8 @@ def test_a_plan_by_columns_is_run_fetched_and_verified(federation: Federation, t
     held = dict(zip(PARTIES, (["age", "dose", "ward"], ["sex", "smoker"], ["admitted", "died"]), strict=True))
     parties = [{"name": name, "rows": 200, "columns": columns} for name, columns in held.items()]
     by_columns = {"partition": "columns", "linkage": {"key": "patient"}, "parties": parties, "output": {"rows": 600}}
-    plan = parse_plan(plan_content({"name": "marginals"}) | {"name": "columns"} | by_columns)
+    assessed = {"assessment": {"pairs": 5}}  # with shares of its own
+    plan = parse_plan(plan_content({"name": "marginals"}) | {"name": "columns"} | by_columns | assessed)
     federation.approve(plan)
     done = federation.run(plan, "--wait")
     assert done.returncode == 0, done.stderr
@@ -369,7 +370,7 @@ def test_a_gpu_that_nobody_offers_is_said_and_one_that_is_offered_is_used(federa
         assert "GPU that no node offers" in told.stderr
         assert attempt(FEDSYNTH, "preflight", "cluster", "-n", "fed-party-3", "--gpu", GPU).returncode == 4
         _offer_a_gpu()
-    federation.install_party("party-3", _rows("party-3"), gpu={"enabled": True})
+    federation.install_party("party-3", _rows("party-3"), gpu={"enabled": True, "device": "cpu"})  # none is behind it
     assert attempt(FEDSYNTH, "preflight", "cluster", "-n", "fed-party-3", "--gpu", GPU).returncode == 0
     federation.wait_until_connected(set(PARTIES))
     federation.install_party("party-3", _rows("party-3"))
