@@ -11,7 +11,7 @@ import torch
 from synth.encoding.records import Codec, Records
 from synth.errors import InputError
 from synth.interface import Answer, Arrays
-from synth.neural import device, synthesizer
+from synth.neural import device, drawing, synthesizer
 from synth.neural.synthesizer import NeuralSynthesizer
 from synth.plan import Plan
 from synth.privacy.dpsgd import PrivateGradient
@@ -44,6 +44,8 @@ def test_a_run_on_a_device_is_the_run_on_the_processor(
     plan = plan_of(SMALLEST[family], **changes)
     assert isinstance(build(plan), NeuralSynthesizer)
     monkeypatch.setattr(PrivateGradient.__init__, "__defaults__", (PADDED_ROWS,))  # one piece: the shape of both
+    monkeypatch.setattr(drawing, "FEWEST_CANDIDATES", 60)
+    monkeypatch.setattr(drawing, "REFERENCE_ROWS", 60)
     expected = _outcome(plan)
     monkeypatch.setattr(synthesizer, "chosen", lambda: DEVICE)
     drawn, weights = _watched(monkeypatch)
