@@ -2,8 +2,8 @@
 
 - `api_lines`: lines from a DataFrame to a synthetic table, counted in a script that is then run;
 - `light_install_mb`: what `pip install` of the built wheel, without extras, puts into an empty environment (the exact
-  versions of constraints.txt, byte code included); light commands are then run there, and a federation must say what
-  it lacks;
+  versions of constraints.txt), and `light_install_wheels_mb`, the same without the byte code that pip adds and uv does
+  not; light commands are then run there, and what an extra is for must say so;
 - `import_seconds`, `cli_help_seconds`: `import fedsynth` and `fedsynth --help` in that environment, median of five new
   processes;
 - `wrong_inputs`, `tracebacks`, `files_lost`: see `benchmarks/wrong_inputs.py`;
@@ -60,11 +60,13 @@ def light_install(folder: Path) -> dict[str, Any]:
     (wheel,) = folder.glob("*.whl")
     subprocess.run([sys.executable, "-m", "venv", str(folder / "empty")], check=True)
     python = folder / "empty" / "bin" / "python"
-    before = size_mb(folder / "empty")
+    before, byte_code_before = size_mb(folder / "empty"), size_mb(folder / "empty", "*.pyc")
     install = [str(python), *pip[1:], "install", "-c", str(ROOT / "constraints.txt"), str(wheel)]
     subprocess.run(install, check=True)
+    byte_code = size_mb(folder / "empty", "*.pyc") - byte_code_before
     return {
         "light_install_mb": round(size_mb(folder / "empty") - before),
+        "light_install_wheels_mb": round(size_mb(folder / "empty") - before - byte_code),
         "import_seconds": seconds([str(python), "-c", "import fedsynth"], folder),
         "cli_help_seconds": seconds([str(python.with_name("fedsynth")), "--help"], folder),
         "light_commands": light_commands(python.with_name("fedsynth"), folder),
@@ -74,11 +76,14 @@ def light_install(folder: Path) -> dict[str, Any]:
 def light_commands(command: Path, folder: Path) -> int:
     """How many of these do what they should without networks, ciphers and clusters."""
     material(folder)
+    (folder / "rows.parquet").touch()
     cases = [
         (["schema", "draft", "rows.csv"], 0, "kind: continuous"),
         (["schema", "check", "plan.yaml"], 0, "digest"),
         (["plan", "new", "--schema", "schema.yaml", "--party", "a=900", "-o", "new.yaml"], 0, "Wrote"),
         (["verify", "nowhere.json"], 2, "cannot be read"),
+        (["evaluate", "rows.csv", "rows.csv", "--schema", "schema.yaml", "--out", "ev"], 0, "ev/report.html"),
+        (["evaluate", "rows.parquet", "rows.csv"], 2, SHORTAGE.replace("node", "formats")),
         (["simulate", "rows.csv"], 2, SHORTAGE),
     ]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"COLUMNS": "200"}
@@ -102,8 +107,8 @@ def seconds(command: list[str], folder: Path) -> float:
     return round(statistics.median(taken), 3)
 
 
-def size_mb(folder: Path) -> float:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()) / 1e6
+def size_mb(folder: Path, pattern: str = "*") -> float:
+    return sum(path.lstat().st_size for path in folder.rglob(pattern) if not path.is_dir()) / 1e6
 
 
 def wrong_inputs(folder: Path) -> dict[str, Any]:

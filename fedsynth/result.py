@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import dataclass
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,8 @@ class Result:
         place = Path(folder)
         if not (place / "certificate.json").exists():
             raise InputError(f"{place} holds no finished run: there is no certificate.json in it")
-        parquet = place / "synthetic.parquet"
-        table = pd.read_parquet(parquet) if parquet.exists() else pd.read_csv(place / "synthetic.csv")
+        parquet, text = place / "synthetic.parquet", place / "synthetic.csv"
+        typed = parquet.exists() and (find_spec("pyarrow") or not text.exists())
+        table = pd.read_parquet(parquet) if typed else pd.read_csv(text)
         certificate = Certificate.model_validate_json((place / "certificate.json").read_bytes())
         return cls(place, read_plan(place / "plan.json"), table, certificate)

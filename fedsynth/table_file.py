@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +18,8 @@ def require_new_table(path: Path, overwrite: bool = False) -> None:
     """Before anything is computed: a name whose format is known, in a folder that is there, of no other file."""
     if not path.name.lower().endswith((".csv", ".csv.gz", ".parquet")):
         raise InputError(f"{path}: its name says no format that is written here; let it end in {FORMATS}")
+    if path.suffix.lower() == ".parquet":
+        import_module("pyarrow")  # the light installation has none, and says so
     require_new_file(path, overwrite)
 
 

@@ -22,7 +22,7 @@ RESOLVE = [
     *("--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:"),
     *("--index-url", "https://pypi.org/simple", "-c", str(ROOT / "constraints.txt")),
 ]
-PARTS = ("node", "neural", "cluster", "sources")  # extras that the images hold; `aggregator` is `node`
+PARTS = ("formats", "node", "neural", "cluster", "sources")  # extras that the images hold; `aggregator` is `node`
 MADE = "Made by `make lock`; never edited."
 CPU = f"""# Everything in fedsynth/base with the CPU build of torch, by hash. {MADE}
 # torch's wheel is PyTorch's own (its CPU index); all others are PyPI's.
@@ -36,7 +36,7 @@ def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     drivers = [each for each in extras["dev"] if each.startswith("psycopg")]
-    parts = [each for name in PARTS for each in extras[name]]
+    parts = [each for name in PARTS for each in extras[name] if not each.startswith("fedsynth[")]
     wanted = [*project["dependencies"], *parts, *drivers]
     pins = (ROOT / "constraints.txt").read_text().split()
     torch = next(each for each in pins if each.startswith("torch=="))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Literal
 
 from synth.assessment import schedule
-from synth.assessment.schedule import PARTS
 from synth.grid import twice_counted
 from synth.plan import Plan
-from synth.privacy.calibration import variance_for_share
+from synth.plan_sections import Privacy
+from synth.privacy.calibration import epsilon_for_share, variance_for_share
 from synth.privacy.events import CountNoise
 
 ALIGNMENT_SHARE = 0.01  # of ρ, where rows are aligned: it hides a person among a hundred or so that do not exist
@@ -32,10 +32,10 @@ def assessment_events(plan: Plan) -> dict[str, CountNoise]:
     if plan.privacy == "none" or plan.assessment is None:
         return {}
     epsilon, delta, trust = plan.privacy.epsilon, plan.privacy.delta, _trust(plan)
-    found = {}
+    found, shares = {}, schedule.parts(plan)
     for part, tables in schedule.queries(plan).items():
         count = tables * plan.records_per_unit
-        variance = variance_for_share(epsilon, delta, plan.assessment.share * PARTS[part], count)
+        variance = variance_for_share(epsilon, delta, plan.assessment.share * shares[part], count)
         found[part] = CountNoise(count, variance, trust=trust, about=plan.unit)
     return found
 
@@ -59,6 +59,18 @@ def synthesis_share(plan: Plan) -> float:
     statistics = 0.0 if plan.privacy == "none" else plan.privacy.statistics_share
     alignment = 0.0 if plan.partition == "rows" else ALIGNMENT_SHARE
     return 1 - statistics - alignment - (plan.assessment.share if plan.assessment else 0.0)
+
+
+def cut_short(plan: Plan) -> Privacy | Literal["none"]:
+    """The budget if the plan ended with the counts that its family asks for before it trains: the statistics as they
+    are, and these counts. A function of the plan, to cut their noise by; what they cost together with the rest is
+    composed from the events themselves."""
+    if plan.privacy == "none":
+        return "none"
+    privacy, counted = plan.privacy, synthesis_share(plan) * plan.family.counted_share
+    spent = privacy.statistics_share + counted
+    epsilon = epsilon_for_share(privacy.epsilon, privacy.delta, spent)
+    return privacy.model_copy(update={"epsilon": epsilon, "statistics_share": privacy.statistics_share / spent})
 
 
 def _trust(plan: Plan) -> Literal["shared", "local"]:

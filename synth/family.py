@@ -47,6 +47,7 @@ class Declaration:
     sampling: Sampling = ALL_ROWS
     statistics: StatisticsNeed = "histogram"  # what must be known before training
     series: bool = False  # whether it draws series of any length from counts of neighbouring steps
+    counted_share: float = 0.0  # of its ρ; where more than 0, it asks for counts before it trains
     clients: bool = False  # whether a plan about people may repeat its paper, which protects all that a client has
     by_columns: bool = False  # whether tables of columns, some of them across two parties, are all it asks for
 

@@ -22,6 +22,11 @@ def grid_of(plan: Plan) -> FineCells:
     return FineCells(coarse, None if plan.privacy == "none" else _groups(plan))
 
 
+def table_grid(plan: Plan) -> FineCells:
+    """The same cells for the columns of the table as it is written, of which a record may hold several rows."""
+    return FineCells(Cells(plan.table, plan.statistics.bins), None)
+
+
 def twice_counted(plan: Plan) -> int:
     """Histograms beyond one a column: fine cells are also counted in groups, dates also by weekday."""
     return grid_of(plan).counted_again

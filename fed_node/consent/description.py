@@ -101,9 +101,14 @@ def _training(plan: Plan) -> str:
         secret = f"votes of secretly drawn groups of {PLURALS[plan.unit]} for the model's weights"
         return f"{asked}: sums of {secret}, each vote randomised here"
     limited = f"each {NOUNS[plan.unit]}'s influence limited"
+    counted = f"first counts, {_noise_of_counts(plan)}; then " if plan.family.counted_share else ""
     if plan.family.answers == "gradients":
-        return f"{asked}: sums of gradients, {limited}, {_noise_of_counts(plan)}"
-    return f"{asked}, {limited} and noise added here"
+        return f"{asked}: {counted}sums of gradients, {limited}, {_noise_of_counts(plan)}"
+    return (
+        f"{asked}: {counted}updates, {limited} and noise added here"
+        if counted
+        else (f"{asked}, {limited} and noise added here")
+    )
 
 
 def _assessment(plan: Plan) -> str:

@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from fed_node.source.csv_file import CsvFile
 from fed_node.source.growing import Growing
-from fed_node.source.parquet_file import ParquetFile
 from fed_node.source.places import CsvSource, EngineSource, ParquetSource, Source, SqlSource, source_of
 from fed_node.source.reading import Reader
 from fed_node.source.report import (
@@ -33,6 +33,9 @@ from synth.encoding.rows import Rows
 from synth.errors import DataError, InputError
 from synth.schema import Schema
 
+if TYPE_CHECKING:
+    from fed_node.source.parquet_file import ParquetFile
+
 __all__ = [
     "CsvSource",
     "DataReport",
@@ -41,6 +44,7 @@ __all__ = [
     "Source",
     "SqlSource",
     "check_data",
+    "engine_source",
     "keyed_pieces",
     "open_rows",
     "opened_reader",
@@ -80,18 +84,25 @@ def open_rows(source: Source, schema: Schema, scratch: Path) -> Rows:
     require_fit(_header_report(Codec(schema), _opened(source, schema)))
     scratch.mkdir(mode=0o700, exist_ok=True)
     streamed = StreamedRows(schema, lambda: _opened(source, schema), scratch)
-    match source:
-        case EngineSource():
-            return _counted(source, streamed)
-        case ParquetSource() if source.engine == "duckdb" or (source.engine is None and _is_large(source, schema)):
-            return _counted(source, streamed)
-        case CsvSource() if source.path.stat().st_size > LARGE_TEXT:
-            return streamed.at_hand()
+    if (counted := engine_source(source, schema)) is not None:
+        return _counted(counted, streamed)
+    if isinstance(source, CsvSource) and source.path.stat().st_size > LARGE_TEXT:
+        return streamed.at_hand()
     return streamed.gathered(Growing)
 
 
+def engine_source(source: Source, schema: Schema) -> ParquetSource | EngineSource | None:
+    """The source, if an engine counts its rows: one that it names, or DuckDB if there are too many for memory."""
+    match source:
+        case EngineSource() | ParquetSource(engine="duckdb"):
+            return source
+        case ParquetSource(engine=None) if _is_large(source, schema):
+            return source
+    return None
+
+
 def _is_large(source: ParquetSource, schema: Schema) -> bool:
-    return ParquetFile(source).rows * len(schema.released) * BYTES_A_CELL > LARGE
+    return _parquet_file(source).rows * len(schema.released) * BYTES_A_CELL > LARGE
 
 
 def _counted(source: ParquetSource | EngineSource, streamed: StreamedRows) -> Rows:
@@ -144,7 +155,7 @@ def read_table_as_text(path: Path) -> pd.DataFrame:
 def text_pieces(path: Path) -> Iterator[pd.DataFrame]:
     """The same, a piece at a time."""
     source = source_of(path)
-    reader: Reader = CsvFile(source) if isinstance(source, CsvSource) else ParquetFile(source)
+    reader: Reader = CsvFile(source) if isinstance(source, CsvSource) else _parquet_file(source)
     header = reader.header()
     if repeated := [place for place, name in enumerate(header, start=1) if header.count(name) > 1]:
         raise DataError(  # by number: without a header line the names are somebody's cells
@@ -185,11 +196,18 @@ def _opened(source: Source, schema: Schema) -> Reader:
         case CsvSource():
             return CsvFile(source, schema.columns)
         case ParquetSource():
-            return ParquetFile(source)
+            return _parquet_file(source)
         case SqlSource():
             return _query_result(source)
         case EngineSource():
             return _engine_reader(source)
+
+
+def _parquet_file(source: ParquetSource) -> ParquetFile:
+    """Loaded here, since tables of text need no Arrow."""
+    from fed_node.source.parquet_file import ParquetFile
+
+    return ParquetFile(source)
 
 
 def _query_result(source: SqlSource) -> Reader:

@@ -12,12 +12,11 @@ import io
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import pandas as pd
-import pyarrow
-import pyarrow.csv
 
+from fed_node.source.csv_cells import cells
 from fed_node.source.csv_rows import whole_rows
 from fed_node.source.places import CsvSource
 from fed_node.source.reading import UNDECODABLE, require_file, require_text
@@ -62,26 +61,10 @@ class CsvFile:
 
     def _frame(self, rows: bytes, columns: list[str], records: int) -> pd.DataFrame:
         """`records` of the file came before these rows."""
-
-        def leave_out(row: Any) -> str:
-            self.malformed.append(records + row.number + 1)  # the header is row 1
-            return "skip"
-
-        wanted = [str(self._header.index(name)) for name in columns]
-        table = _read_csv(
-            pyarrow.BufferReader(rows),
-            # One thread: only then are rows numbered. One block: they are whole.
-            pyarrow.csv.ReadOptions(
-                use_threads=False, block_size=len(rows) + 1, column_names=[str(n) for n in range(len(self._header))]
-            ),
-            pyarrow.csv.ParseOptions(delimiter=self.separator, newlines_in_values=True, invalid_row_handler=leave_out),
-            pyarrow.csv.ConvertOptions(
-                include_columns=wanted,
-                column_types=dict.fromkeys(wanted, pyarrow.string()),
-                strings_can_be_null=False,
-            ),
-        )
-        return cast(pd.DataFrame, table.to_pandas().set_axis(columns, axis=1))
+        wanted = [self._header.index(name) for name in columns]
+        frame, left_out = cells(rows, self.separator, len(self._header), wanted)
+        self.malformed += [records + number + 1 for number in left_out]  # the header is row 1
+        return frame.set_axis(columns, axis=1)
 
     def _blocks(self) -> Iterator[bytes]:
         """What follows the header, in UTF-8, lines ended by line feeds as the header's is, or else by returns."""
@@ -112,14 +95,6 @@ class CsvFile:
             f"{self.place} cannot be read as {self.source.encoding} text: another encoding, or the file is cut. Save "
             "it as UTF-8 or export it again; a party may set 'encoding' of its source instead (for example 'latin-1')."
         )
-
-
-def _read_csv(*arguments: Any) -> Any:
-    """Arrow's own errors quote the cells they fell over."""
-    try:
-        return pyarrow.csv.read_csv(*arguments)
-    except (pyarrow.ArrowException, OSError):
-        raise DataError("some rows cannot be read as CSV: is the file binary, or cut? Export it again.") from None
 
 
 def _first_line(text: io.TextIOWrapper) -> str:

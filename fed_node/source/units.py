@@ -6,43 +6,68 @@ is decided here, by the party's own coin and before anything is computed, never 
 
 from __future__ import annotations
 
+import logging
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from fed_node.source import EngineSource, ParquetSource, Source, open_rows, opened_reader
+from fed_node.source import NO_ENGINES, EngineSource, ParquetSource, Source, engine_source, open_rows, opened_reader
 from fed_node.source.growing import Growing
 from fed_node.source.report import Findings, log_changes
+from fed_node.source.streamed import StreamedRows
 from synth.encoding.gathering import OwnedRows, gathered
 from synth.encoding.plain_cells import emptied
 from synth.encoding.records import Codec, Records
 from synth.encoding.rows import Rows
 from synth.errors import InputError
+from synth.grid import table_grid
 from synth.layout import Layout
 from synth.plan import Plan
 from synth.privacy.coin import Coin
 from synth.schema import Schema
 
+log = logging.getLogger("fed_node")
 WHOLE = "all"  # the owner of rows that nobody owns: one series
 
 
 def open_units(source: Source, plan: Plan, scratch: Path, coin: Coin) -> Rows:
-    """The plan's records; in memory, where people or sequences have to be put together."""
+    """The plan's records: counted by the engine that holds the rows, where each is one person's, else in memory."""
     if plan.layout is None:
         return open_rows(source, plan.table, scratch)
-    return read_units(source, plan.layout, coin)
-
-
-def read_units(source: Source, layout: Layout, coin: Coin) -> Records:
+    counted = engine_source(source, plan.table)
+    if counted is not None and not plan.layout.ordered:
+        return _counted_people(counted, plan, plan.layout, scratch, coin)
     if isinstance(source, EngineSource) or (isinstance(source, ParquetSource) and source.engine == "duckdb"):
         raise InputError(
-            "a plan about people or sequences bounds what each contributes before anything is counted, which an "
-            "engine cannot do here: use a source that is read into memory (csv, parquet with engine 'memory', sql), "
-            "or a plan whose privacy.unit is 'row' and whose schema has no sequence."
+            "a plan about sequences puts the rows of every window together before anything is counted, which an engine "
+            "cannot do here: use a source that is read into memory (csv, parquet with engine 'memory', sql)."
         )
-    return gathered(layout, owned_rows(source, layout.table), coin.draws)
+    return read_units(source, plan, plan.layout, coin)
+
+
+def _counted_people(
+    source: ParquetSource | EngineSource, plan: Plan, layout: Layout, scratch: Path, coin: Coin
+) -> Rows:
+    def read() -> Records:
+        return read_units(source, plan, layout, coin)
+
+    reader = opened_reader(source, plan.table)
+    scratch.mkdir(mode=0o700, exist_ok=True)
+    try:
+        from fed_node.source.engines.people import EnginePeople
+    except ImportError:
+        if isinstance(source, EngineSource) or source.engine is not None:
+            raise InputError(NO_ENGINES) from None
+        log.warning("%s", NO_ENGINES)
+        return read()
+    streamed = StreamedRows(plan.table, lambda: reader, scratch)
+    return EnginePeople(streamed, source, layout, table_grid(plan), coin, read)
+
+
+def read_units(source: Source, plan: Plan, layout: Layout, coin: Coin) -> Records:
+    return gathered(layout, owned_rows(source, layout.table), coin.draws, table_grid(plan))
 
 
 def owned_rows(source: Source, schema: Schema) -> OwnedRows:

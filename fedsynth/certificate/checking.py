@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from crypto.errors import CryptoError
@@ -38,15 +39,18 @@ class Checked:
         return page_of(self.certificate, self.findings, self.plan)
 
     def write_pages(self, folder: Path) -> list[Path]:
-        """certificate.html and certificate.pdf."""
+        """certificate.html, and certificate.pdf unless the light installation cannot write one."""
         from fedsynth.certificate.html import as_html
-        from fedsynth.certificate.pdf import as_pdf
 
-        write_durably(folder / HTML, as_html(self.page).encode())
-        write_durably(folder / PDF, as_pdf(self.page))
-        for name in (HTML, PDF):
+        pages = {HTML: as_html(self.page).encode()}
+        if find_spec("reportlab"):
+            from fedsynth.certificate.pdf import as_pdf
+
+            pages[PDF] = as_pdf(self.page)
+        for name, content in pages.items():
+            write_durably(folder / name, content)
             (folder / name).chmod(0o644)  # for whoever is handed the release
-        return [folder / HTML, folder / PDF]
+        return [folder / name for name in pages]
 
 
 def checked(

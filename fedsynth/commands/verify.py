@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from fedsynth.certificate.checking import checked, read_certificate
+from fedsynth.certificate.checking import PDF, checked, read_certificate
 from fedsynth.documents import read_plan, read_plan_content
+from fedsynth.extras import in_an_extra
 from fedsynth.keyring import read_keys
 from fedsynth.plan_content import with_parties
 from synth.certificate.evidence import Finding
@@ -73,8 +74,11 @@ def verify(
         console.print(_report(found.findings))
         console.print(words, markup=False, highlight=False)
     if pages is not None:
-        for path in found.write_pages(pages):
+        written = found.write_pages(pages)
+        for path in written:
             console.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+        if PDF not in [path.name for path in written]:
+            console.print(f"not written: {PDF}; {in_an_extra('reportlab')}", markup=False, highlight=False)
     if found.failed:
         raise NotVerified("; ".join(f"{finding.what}: {finding.detail}" for finding in found.failed) + ".")
 

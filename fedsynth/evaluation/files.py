@@ -23,7 +23,7 @@ from synth.certificate.verification import Evidence, Finding, check_certificate
 from synth.errors import InputError, OutputError
 from synth.messages.archive import write_durably
 from synth.metrics.evaluation import Evaluation
-from synth.metrics.sequence_view import SequenceView
+from synth.metrics.evaluation_views import SequenceView
 from synth.plan import parse_schema
 from synth.schema import Schema
 

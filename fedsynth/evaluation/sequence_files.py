@@ -8,8 +8,8 @@ import numpy as np
 
 from fed_node.source import Source
 from fed_node.source.units import owned_rows
+from synth.metrics.evaluation_views import SequenceView
 from synth.metrics.panel_arrays import stepped_names, usual_length, whole_windows
-from synth.metrics.sequence_view import SequenceView, sequence_view
 from synth.metrics.tables import FloatArray
 from synth.schema import Identifier, Integer, Schema
 from synth.sequence import OWNER, STEP
@@ -23,6 +23,8 @@ def sequences_in(
     """None where the schema has no sequence, or where there are too few to compare."""
     if schema.sequence is None:
         return None
+    from synth.metrics.sequence_view import sequence_view  # has networks, which tables of rows alone do not need
+
     parts = [owned_rows(source, schema) for source in real]
     made = owned_rows(synthetic, _of_synthetic(schema))
     steps = min(usual_length(each, schema.sequence.length) for each in (*parts, made))

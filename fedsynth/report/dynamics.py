@@ -9,7 +9,7 @@ from fedsynth.report.charts import WIDTH, drawing, text
 from fedsynth.report.markup import Content, Markup, element, table
 from fedsynth.report.parts import card, grid, legend, paragraph, section
 from fedsynth.report.words import number
-from synth.metrics.sequence_view import Fan, SequenceFigure, SequenceView
+from synth.metrics.evaluation_views import Fan, SequenceFigure, SequenceView
 
 HEIGHT, PAD = 150.0, 10.0
 BOLD, FINE, FAINT = 2.2, 1.0, 0.4  # the middle of a fan, its other lines, single sequences

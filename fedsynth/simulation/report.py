@@ -27,7 +27,7 @@ from synth.encoding.records import Codec
 from synth.forecast import forecast
 from synth.messages.archive import write_durably
 from synth.metrics.evaluation import Evaluation
-from synth.metrics.sequence_view import SequenceView
+from synth.metrics.evaluation_views import SequenceView
 from synth.plan import Plan
 
 TABLE = "synthetic.csv"

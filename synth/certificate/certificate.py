@@ -185,7 +185,9 @@ def noise_in_words(plan: Plan) -> str:
 
 
 def sampling_in_words(plan: Plan) -> str:
-    return plan.family.sampling.in_words(PLURALS[plan.unit], NOUNS[plan.unit]) + _bounding(plan)
+    units, counted = PLURALS[plan.unit], plan.family.counted_share > 0
+    first = f" Counts that training starts from use all {units}." if counted else ""
+    return plan.family.sampling.in_words(units, NOUNS[plan.unit]) + first + _bounding(plan)
 
 
 def _bounding(plan: Plan) -> str:

@@ -12,6 +12,7 @@ of Adult and credit default (11,000 rows, 128 cells, 20 repetitions): even cells
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,15 @@ class Cells:
     def is_curved(self, name: str) -> bool:
         """Whether cells may grow with the value: times have no zero."""
         return not isinstance(self.schema.columns[name], Datetime)
+
+    def renamed(self, schema: Schema, as_here: Mapping[str, str]) -> Cells:
+        """The cells of another schema, whose numeric columns are cut as those that `as_here` names."""
+        found = copy(self)
+        found.schema = schema
+        found.scales = {name: self.scales[as_here[name]] for name in schema.numeric}
+        found._positions = {name: self._positions[as_here[name]] for name in schema.numeric}
+        found._lay_out()
+        return found
 
     @property
     def size(self) -> int:

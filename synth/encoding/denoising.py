@@ -21,6 +21,7 @@ import numpy.typing as npt
 from synth.encoding.rare_labels import shrunk_counts
 from synth.encoding.round_numbers import Flags, with_round_numbers
 from synth.encoding.scales import Floats
+from synth.encoding.smoothing import smoothed
 
 SIGNIFICANT = 3.0  # standard deviations of the noise in a half, below which it is empty; chosen on generated columns
 OUTSTANDING = 4.5  # the same for any window of neighbouring cells, of which there are many
@@ -41,8 +42,10 @@ def denoise(counts: Floats, sigma: float, ordered: bool, total: float | None = N
         left = max(total - float(spikes.sum()), 0.0)
         found = np.zeros(len(counts))
         _keep(counts - spikes, sigma, left, found)
+        filled = np.flatnonzero(found > 0)
         found = _with_slopes(found, counts - spikes, sigma)
         found = _with_slopes(found[::-1], (counts - spikes)[::-1], sigma)[::-1]
+        found = _with_curves(found, counts - spikes, filled, sigma)
         found = found * (left / found.sum() if found.sum() > 0 else 0.0) + spikes  # a spike's count is known
         return found / found.sum() if found.sum() > 0 else np.full(len(counts), 1 / len(counts))
     found = shrunk_counts(counts, sigma) if sigma > 0 else np.maximum(counts, 0.0)
@@ -94,6 +97,15 @@ def _with_slopes(mass: Floats, sums: Floats, sigma: float) -> Floats:
     beyond = len(slope) - inside
     slope[inside:] = np.minimum(slope[inside:], level * FALL ** np.arange(1, beyond + 1))
     return np.concatenate([mass[:first], slope, mass[last + 1 + beyond :]])
+
+
+def _with_curves(mass: Floats, counts: Floats, filled: npt.NDArray[np.int64], sigma: float) -> Floats:
+    """On every stretch of cells that are not empty, the mean of what the tree says and of a smooth curve. The end of a
+    tail, beyond them, is left as it falls."""
+    found = mass.copy()
+    for stretch in np.split(filled, np.flatnonzero(np.diff(filled) > 1) + 1):
+        found[stretch] = (mass[stretch] + smoothed(counts[stretch], sigma)) / 2
+    return found
 
 
 def _falling(values: Floats) -> Floats:

@@ -6,12 +6,14 @@ rows and the coin alone: an owner more, with a thousand rows, is as many records
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from synth.encoding.cells import Cells
 from synth.encoding.records import Records, Values
 from synth.encoding.scales import Floats, scale_of
 from synth.layout import LENGTH, NEIGHBOURS, Layout
@@ -33,8 +35,10 @@ class OwnedRows:
     fits: npt.NDArray[np.bool_]  # False: what does not fit leaves the row out
 
 
-def gathered(layout: Layout, owned: OwnedRows, coin: Coin) -> Records:
-    places = _pairs(owned) if layout.is_series else _windows(layout, owned, coin)
+def gathered(layout: Layout, owned: OwnedRows, coin: Coin, grid: Cells | None = None) -> Records:
+    """`grid` has the cells of the table's columns: rows without an order are numbered by them, and as they came where
+    it is left out."""
+    places = _pairs(owned) if layout.is_series else _windows(layout, owned, coin, grid)
     columns: dict[str, Values] = {name: owned.rows.columns[name][places[:, 0]] for name in layout.static}
     if layout.varies:
         columns[LENGTH] = (places != ABSENT).sum(axis=1).astype(np.float64)
@@ -45,16 +49,16 @@ def gathered(layout: Layout, owned: OwnedRows, coin: Coin) -> Records:
 
 def _pairs(owned: OwnedRows) -> Ints:
     """Every two neighbouring steps of a series. A step whose row does not fit is a gap, which nothing closes."""
-    order = _in_order(owned, owned.time)
+    order = _in_order(owned, [owned.time])
     first, second = order[:-1], order[1:]
     joined = (owned.owner[first] == owned.owner[second]) & owned.fits[first] & owned.fits[second]
     places: Ints = np.stack([first, second], axis=1)[joined].reshape(-1, NEIGHBOURS)
     return places
 
 
-def _windows(layout: Layout, owned: OwnedRows, coin: Coin) -> Ints:
+def _windows(layout: Layout, owned: OwnedRows, coin: Coin, grid: Cells | None) -> Ints:
     """The rows of every window that is used, ABSENT where a window ends before its last step."""
-    order = _in_order(owned, owned.time if layout.ordered else _shuffled(owned, coin).astype(np.float64))
+    order = _in_order(owned, [owned.time]) if layout.ordered else _shuffled(owned, coin, grid)
     order = order[owned.fits[order]]
     sizes = np.bincount(owned.owner[order], minlength=len(owned.names))
     firsts = np.cumsum(sizes) - sizes
@@ -81,19 +85,24 @@ def _starts(layout: Layout, owned: OwnedRows, sizes: Ints, coin: Coin) -> tuple[
     return whose[kept], number[kept] * layout.stride
 
 
-def _in_order(owned: OwnedRows, key: Floats | None) -> Ints:
-    """Rows by owner, then by key, then as they came."""
-    came = np.arange(len(owned.owner))
-    return np.lexsort((came, owned.owner) if key is None else (came, key, owned.owner)).astype(np.int64)
+def _in_order(owned: OwnedRows, keys: Sequence[npt.NDArray[Any] | None]) -> Ints:
+    """Rows by owner, then by the keys, then as they came."""
+    known = [key for key in keys if key is not None]
+    return np.lexsort((np.arange(len(owned.owner)), *reversed(known), owned.owner)).astype(np.int64)
 
 
-def _shuffled(owned: OwnedRows, coin: Coin) -> npt.NDArray[np.uint64]:
-    """Luck for every row, by its number among its owner's rows."""
-    order = _in_order(owned, None)
-    sizes = np.bincount(owned.owner, minlength=len(owned.names))
-    number = np.empty(len(order), dtype=np.int64)
-    number[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return coin((owned.names[each] for each in owned.owner), number.tolist())
+def _shuffled(owned: OwnedRows, coin: Coin, grid: Cells | None) -> Ints:
+    """The rows that fit, by owner, then by luck, which is drawn for a row's number among its owner's. Rows are numbered
+    by their cells: two of an owner in the same cells are alike to whoever counts, so that tables whose rows come in no
+    order (a database's) are counted as others are."""
+    cells = [] if grid is None else list(grid.index(owned.rows).values())
+    order = _in_order(owned, cells)
+    order = order[owned.fits[order]]
+    whose = owned.owner[order]
+    sizes = np.bincount(whose, minlength=len(owned.names))
+    number = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    luck = coin((owned.names[each] for each in whose), number.tolist())
+    return order[np.lexsort((luck, whose))].astype(np.int64)
 
 
 def _side_by_side(layout: Layout, name: str, values: Values, places: Ints) -> dict[str, Values]:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from synth.metrics.attacks.risk import Interval
-from synth.metrics.evaluation_views import View
-from synth.metrics.sequence_view import SequenceView
+from synth.metrics.evaluation_views import SequenceView, View
 from synth.metrics.utility import Omission, Scores
 
 

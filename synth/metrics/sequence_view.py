@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
-from synth.metrics.evaluation_views import View
+from synth.metrics.evaluation_views import Fan, SequenceFigure, SequenceView
 from synth.metrics.sequence_detection import measured_detection, recurrent_detection
 from synth.metrics.sequence_dynamics import change_ratio, lag_correlation, transition_distance
 from synth.metrics.sequence_prediction import constant_mae, data_free_walks, persistence_mae, predictive_mae
@@ -22,36 +22,6 @@ from synth.metrics.tables import FloatArray
 FEWEST = 20  # sequences on each side
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of a fan
 SHOWN_ATTRIBUTES, SHOWN_PATHS, SHOWN_POINTS, MOST = 6, 4, 150, 2000
-
-
-class SequenceFigure(View):
-    """One figure of the synthetic sequences; `real` is the same figure of real ones, where there is one."""
-
-    name: str
-    value: float
-    real: float | None = None
-
-
-class Fan(View):
-    """One attribute over the steps: shares of the sequences below, and some whole ones."""
-
-    name: str
-    real: list[list[float]]  # one line a share
-    synthetic: list[list[float]]
-    real_paths: list[list[float]]
-    synthetic_paths: list[list[float]]
-
-
-class SequenceView(View):
-    steps: int
-    real_sequences: int
-    synthetic_sequences: int
-    figures: list[SequenceFigure]
-    controls: dict[str, float]  # predictive errors of what has seen no data
-    fans: list[Fan]
-    real_points: list[tuple[float, float]]  # first two principal components of the real sequences
-    synthetic_points: list[tuple[float, float]]
-    membership_auroc: float | None  # how well nearness to a synthetic sequence tells members; None without holdout
 
 
 def sequence_view(

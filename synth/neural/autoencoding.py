@@ -1,4 +1,4 @@
-"""What autoencoders share: layers, a beginning at the released histograms, draws given labels."""
+"""What autoencoders share: layers, a beginning at the released histograms, how far a row is from what is told back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from synth.encoding.features import Span
-from synth.neural.drawing import Codes
 from synth.neural.released import Released
 
 OUTPUT_SCALE = 0.3  # of fresh weights: it begins near the released histograms
@@ -33,13 +32,3 @@ def begin_at(released: Released, encoder: nn.Sequential, decoder: nn.Sequential)
 def surprise(raw: Tensor, rows: Tensor, spans: Sequence[Span]) -> Tensor:
     """[rows]: - log p(row | code) of one-hot blocks, each by its own softmax."""
     return -torch.stack([(rows[:, s.slice] * raw[:, s.slice].log_softmax(1)).sum(1) for s in spans]).sum(0)
-
-
-def chance(raw: Tensor, spans: Sequence[Span], codes: Codes) -> Tensor:
-    """[rows]: the log of how likely each code makes the labels that are fixed, beside the likeliest; drawn rows are
-    kept in proportion to it, which makes them draws given these labels."""
-    score = raw.new_zeros(len(raw))
-    for span in spans:
-        if span.kind == "label" and span.column in codes:
-            score = score + raw[:, span.slice].log_softmax(1)[:, codes[span.column]]
-    return score - score.max() if len(score) else score

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from synth.family import Declaration, FamilySettings
+from synth.neural.pretraining_settings import Pretrain
 from synth.neural.regime import Exchange, Published, Regime, Update
 from synth.neural.server_settings import ServerSettings
 from synth.neural.vote_settings import VoteSettings
@@ -44,6 +45,7 @@ class AveragedSettings(FamilySettings):
         "`server` says what is made of them.",
     )
     server: ServerSettings = Field(default_factory=ServerSettings, description="The federated optimiser.")
+    pretrain: Pretrain = None
     update: Update = Field(
         "average",
         description="'average': steps of clipped gradients, exchanged as `exchange` says. 'signds': groups of records "
@@ -77,8 +79,9 @@ class AveragedSettings(FamilySettings):
             last_pace=LAST_PACE,
             bins=self.bins,
             exchange=self.exchange,
+            pretrain=self.pretrain,
             votes=self.votes if self.update == "signds" else None,
         )
 
     def declared(self, *, private: bool, faithful: bool) -> Declaration:
-        return self.regime().declared(faithful=faithful)
+        return self.regime().declared(faithful=faithful, private=private)

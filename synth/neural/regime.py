@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from synth.family import Declaration, Sampling, StatisticsNeed
+from synth.neural.pretraining_settings import Pretraining
 from synth.neural.server_settings import FED_AVG, ServerSettings
 from synth.neural.vote_settings import VoteSettings
 
@@ -41,6 +42,7 @@ class Regime:
     last_pace: float = 1.0  # of the learning rate in the last round, of that in the first; it falls evenly
     bins: int | None = None  # most bins that a number is learned in; None, and where published: mixtures
     exchange: Exchange = "weights"  # changes after local steps, each with its party's own noise; or sums for one step
+    pretrain: Pretraining | None = None  # None: training starts from the released histograms alone
     votes: VoteSettings | None = None  # groups of rows vote for weights instead, one vote a step
 
     def carried_out(self, *, faithful: bool) -> Regime:
@@ -51,14 +53,15 @@ class Regime:
         steps = self.steps_per_round
         return replace(self, rounds=self.rounds * steps, steps_per_round=1, averaging=self.averaging ** (1 / steps))
 
-    def declared(self, *, faithful: bool) -> Declaration:
+    def declared(self, *, faithful: bool, private: bool = True) -> Declaration:
         """Fed-TGAN's weights compare the parties' histograms, so these are gathered."""
         compared: StatisticsNeed = "gathered histograms" if self.weighting == "similarity" else "histogram"
         published, regime = self.published if faithful else None, self.carried_out(faithful=faithful)
         return Declaration(
-            asks=regime.rounds,
+            asks=regime.rounds + (self.pretrain.asks(private=private) if self.pretrain else 0),
             answers="votes" if self.votes else "updates" if regime.exchange == "weights" else "gradients",
             sampling=Sampling(self.sample_rate, bool(published) and not self.votes, groups=self.votes is not None),
             statistics=published.statistics if published else compared,
+            counted_share=self.pretrain.share if self.pretrain else 0.0,
             clients=published is not None and published.clients,
         )

@@ -7,6 +7,7 @@ sampler breaks, says that ε is spent; the cost then says that this is not a gua
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -30,13 +31,18 @@ LARGEST_RATE = 0.5  # above it sampling hides hardly anybody
 class Schedule:
     plan: Plan
     regime: Regime
+    beside: Callable[[], Iterable[Event]] = tuple  # what the family releases before it trains; finding that takes time
 
     def __post_init__(self) -> None:
         rate = self.regime.sample_rate
         if self.plan.profile == "faithful" and self.regime.published is None:
             raise PlanError(f"'{self.plan.synthesizer.name}' has no profile 'faithful'; use 'rigorous'.")
+        if self.faithful and self.regime.pretrain is not None:
+            raise PlanError("synthesizer.pretrain is not part of anything published; leave it out, or use 'rigorous'.")
         if self.published is not None and self.regime.votes is not None and not self.published.votes:
             raise PlanError(f"what was published of '{self.plan.synthesizer.name}' has no votes; use update 'average'.")
+        if self.voting is not None and self.regime.pretrain is not None:
+            raise PlanError("synthesizer.pretrain goes with update 'average'; with 'signds' leave it out.")
         if self.voting is not None:
             return
         if rate > LARGEST_RATE and self.private and not self.faithful:
@@ -107,14 +113,21 @@ class Schedule:
             found = self.published.noise_multiplier
             return found or calibrate_noise_multiplier(epsilon, delta, regime.sample_rate, steps)
         beside = set_aside(self.plan, Cells(self.plan.modelled, self.plan.statistics.bins).queries)
+        everything_else = (*beside, *self.beside())
         return calibrate_noise_multiplier(
-            epsilon, delta, regime.sample_rate, regime.rounds * steps, beside, self.shares
+            epsilon, delta, regime.sample_rate, regime.rounds * steps, everything_else, self.shares
         )
 
     def pace(self, number: int) -> float:
         """Of the learning rate in a round. As published, it does not fall."""
-        gone = number / max(self.regime.rounds - 1, 1)
-        return 1.0 if self.faithful else 1.0 - gone * (1.0 - self.regime.last_pace)
+        if self.faithful:
+            return 1.0
+        first = self.regime.pretrain.pace if self.regime.pretrain else 1.0
+        return first * self.falling(number, self.regime.rounds)
+
+    def falling(self, number: int, steps: int) -> float:
+        """From 1 evenly to the regime's last pace."""
+        return 1.0 - number / max(steps - 1, 1) * (1.0 - self.regime.last_pace)
 
     @cached_property
     def voting(self) -> Voting | None:

@@ -11,7 +11,8 @@ sample  make, choose, fit to the histograms                                     
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,10 +26,13 @@ from synth.encoding.rows import Rows
 from synth.errors import PlanError, ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Scalar, Sum, Synthesizer
 from synth.messages.asked import Form
+from synth.neural.device import chosen, on
 from synth.neural.drawing import Drawing, codes_of
 from synth.neural.encoded import EncodedRows, RowsOnDemand, fits
+from synth.neural.free_steps import learn
 from synth.neural.groups import VotingRound
 from synth.neural.model import Model, RowLossModel
+from synth.neural.pretraining_settings import Pretraining
 from synth.neural.question import Question, read
 from synth.neural.released import Released
 from synth.neural.server import running_average
@@ -55,9 +59,14 @@ class Encoded:
     rows: EncodedRows
 
 
+def part_of(state: Arrays, prefix: str) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+
+
 class NeuralSynthesizer(Synthesizer):
     def __init__(self, model: Model[Any]) -> None:
         self.model, self.plan, self.schedule = model, model.plan, model.schedule
+        self.device = chosen()
         self.absorbed = self.seed = 0
         self.weights: Arrays = {}
         self.average: Arrays = {}
@@ -71,10 +80,20 @@ class NeuralSynthesizer(Synthesizer):
         self.released = Released.of(self.plan, statistics, self.schedule.bins)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network = self.model.network(self.released.features)
-            self.model.begin(network, self.released, Stream(seed))
+            network = self.model.network(self.released.features).to(self.device)
+            with on(self.device):
+                self.model.begin(network, self.released, Stream(seed))
         self.weights, self.average = to_arrays(network), to_arrays(network)
         self.seed = seed
+
+    def learn(self, rows: Records, luck: NoiseSource) -> None:
+        """Plain steps on rows that are nobody's, before anybody is asked for a step (see `pretraining`)."""
+        features = self.released.features
+        with on(self.device):
+            network = self._loaded(features, self.weights)
+            encoded = torch.as_tensor(features.encode(rows, Stream.of(luck).rng))
+            learn(self.model, network, self.released, encoded, self.pretrain.steps, luck)
+        self.weights, self.average = to_arrays(network), to_arrays(network)
 
     def ask(self, number: int) -> Ask | None:
         if number >= self.schedule.regime.rounds:
@@ -93,7 +112,8 @@ class NeuralSynthesizer(Synthesizer):
         if self.schedule.voting is not None:
             self._count(Tally(self.schedule.voting), total)
         elif self.schedule.sums_gradients:
-            self._step(mean_gradient(self.schedule, total))
+            with on(self.device):
+                self._step(mean_gradient(self.schedule, total))
         else:
             self._average(total)
         memory = self.schedule.regime.averaging if self.absorbed else 0.0
@@ -125,11 +145,12 @@ class NeuralSynthesizer(Synthesizer):
         self.weights = to_arrays(network)
 
     def sample(self, rows: int, seed: int, where: dict[str, str] | None = None) -> Records:
-        network = self._loaded(self.released.features, self.average)
-        self.model.settle(network, self.released)
-        draw = partial(self.model.draw, network, self.released)
-        drawing = Drawing(draw, self.released, self.model.candidates, self.model.fitted)
-        return drawing.sample(rows, seed, codes_of(self.plan.modelled, where or {}))
+        with on(self.device):
+            network = self._loaded(self.released.features, self.average)
+            self.model.settle(network, self.released)
+            draw = partial(self.model.draw, network, self.released)
+            drawing = Drawing(draw, self.released, self.model.candidates, self.model.fitted)
+            return drawing.sample(rows, seed, codes_of(self.plan.modelled, where or {}))
 
     def state(self) -> Arrays:
         parts = {AVERAGE: self.average, SERVER: self.server, HEARD: self.heard}
@@ -143,21 +164,18 @@ class NeuralSynthesizer(Synthesizer):
         return {"absorbed": np.array(self.absorbed)} | seed
 
     def restore(self, state: Arrays) -> None:
-        def part(prefix: str) -> Arrays:
-            return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
-
-        statistics = Statistics.from_arrays(self.plan, part(RELEASED))
+        statistics = Statistics.from_arrays(self.plan, part_of(state, RELEASED))
         features = Features.from_arrays(self.plan.modelled, state)
         self.released = Released.of(self.plan, statistics, features=features)
         names = self._forms(self.released.features)
         self.average = {name: state[AVERAGE + name] for name in names}
         self.weights = {name: state[name] for name in names}
-        self.server, self.heard = part(SERVER), part(HEARD)
+        self.server, self.heard = part_of(state, SERVER), part_of(state, HEARD)
         self.absorbed, self.seed = int(state["absorbed"]), int(state.get("seed", 0))
 
     def losses(self) -> dict[str, float]:
-        network = self._loaded(self.released.features, self.weights)
-        with torch.no_grad():
+        with torch.no_grad(), on(self.device):
+            network = self._loaded(self.released.features, self.weights)
             return self.model.figures(network, self.released, Stream(self.absorbed))
 
     # ── party ──
@@ -171,6 +189,10 @@ class NeuralSynthesizer(Synthesizer):
         return [self.schedule.cost(number, party) for number in range(self.schedule.regime.rounds)]
 
     def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
+        with on(self.device):
+            return self._answer(ask, party, data, local, noise)
+
+    def _answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         number = self.schedule.checked(ask)
         steps = self.schedule.steps(number)
         asked = self.read(ask, party)
@@ -208,11 +230,21 @@ class NeuralSynthesizer(Synthesizer):
         if found is None or found.data is not data or (found.seed, found.layout) != (seed.tobytes(), layout):
             rows: EncodedRows = RowsOnDemand(data, features, seed)
             if self.schedule.faithful or fits(data, features):
-                rows = torch.from_numpy(features.encode(data, np.random.default_rng(seed)))
+                rows = torch.as_tensor(features.encode(data, np.random.default_rng(seed)))
             found = self.encoded[party] = Encoded(data, seed.tobytes(), layout, rows)
         return found.rows
 
     # ── both ──
+
+    @property
+    def pretrain(self) -> Pretraining:
+        if (found := self.schedule.regime.pretrain) is None:
+            raise PlanError("the plan says nothing of pretraining; add 'pretrain' to its synthesizer")
+        return found
+
+    def leave_room_for(self, events: Callable[[], Iterable[Event]]) -> None:
+        """In the budget: the noise of the steps is found beside these."""
+        self.schedule = self.model.schedule = replace(self.schedule, beside=events)
 
     def _forms(self, features: Features) -> dict[str, Form]:
         """Of every weight. On torch's meta device, which has shapes and no values: nothing is drawn."""
@@ -221,7 +253,7 @@ class NeuralSynthesizer(Synthesizer):
 
     def _loaded(self, features: Features, arrays: Arrays) -> nn.Module:
         """The network with these weights; torch's generator is left as it was."""
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), torch.device("cpu"):
             network: nn.Module = self.model.network(features)
         load(network, arrays)
-        return network
+        return network.to(self.device)

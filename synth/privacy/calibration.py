@@ -45,8 +45,12 @@ def variance_for_share(epsilon: float, delta: float, share: float, queries: int)
     _check_budget(epsilon, delta)
     if not 0 < share < 1:
         raise PrivacyError(f"a share of the budget must lie between 0 and 1, got {share}")
-    sigma = gaussian_sigma(epsilon, delta) / math.sqrt(share)
-    return calibrate_count_variance(float(get_epsilon_gaussian(sigma, delta)), delta, queries)
+    return calibrate_count_variance(epsilon_for_share(epsilon, delta, share), delta, queries)
+
+
+def epsilon_for_share(epsilon: float, delta: float, share: float) -> float:
+    """What a Gaussian mechanism costs, alone, that has a share of the ρ of an (ε, δ) Gaussian mechanism."""
+    return float(get_epsilon_gaussian(gaussian_sigma(epsilon, delta) / math.sqrt(share), delta))
 
 
 def calibrate_noise_multiplier(

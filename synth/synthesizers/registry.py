@@ -11,6 +11,7 @@ from synth.family import FamilySettings
 
 if TYPE_CHECKING:
     from synth.interface import Synthesizer
+    from synth.neural.synthesizer import NeuralSynthesizer
     from synth.plan import Plan
 
 FAMILIES: dict[str, tuple[str, str]] = {  # what a plan may say about it, and what is built from a plan
@@ -19,16 +20,25 @@ FAMILIES: dict[str, tuple[str, str]] = {  # what a plan may say about it, and wh
     "ctgan": ("ctgan.settings:CtganSettings", "ctgan.synthesizer:ctgan"),
     "fedstdg": ("fedstdg.settings:FedstdgSettings", "fedstdg.synthesizer:fedstdg"),
     "findiff": ("findiff.settings:FindiffSettings", "findiff.synthesizer:findiff"),
+    "gswgan": ("gswgan.settings:GswganSettings", "gswgan.synthesizer:gswgan"),
     "marginals": ("marginals.settings:MarginalsSettings", "marginals.synthesizer:Marginals"),
     "vae": ("vae.settings:VaeSettings", "vae.synthesizer:vae"),
+    "vertigan": ("vertigan.settings:VertiganSettings", "vertigan.synthesizer:vertigan"),
     "wae": ("wae.settings:WaeSettings", "wae.synthesizer:wae"),
 }
 DEFAULT = "marginals"  # where a plan names no family
 
 
 def build(plan: Plan) -> Synthesizer:
-    """The plan's synthesizer, the same at the aggregator and at every party."""
-    return cast("Synthesizer", _load(FAMILIES[plan.synthesizer.name][1])(plan))
+    """The plan's synthesizer, the same at the aggregator and at every party; behind one that counts, where its network
+    learns made-up rows before real ones."""
+    made = cast("Synthesizer", _load(FAMILIES[plan.synthesizer.name][1])(plan))
+    if not plan.family.counted_share:
+        return made
+    from synth.neural.pretraining import Pretrained, counting_plan  # torch, which reading a plan does without
+
+    network = cast("NeuralSynthesizer", made)
+    return Pretrained(build(counting_plan(network, settings_of)), network)
 
 
 def settings_of(family: str) -> type[FamilySettings]:

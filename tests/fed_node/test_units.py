@@ -11,9 +11,9 @@ import pytest
 
 from fed_node.consent.description import describe
 from fed_node.ledger.ledger import Budget, Ledger
-from fed_node.source import CsvSource, EngineSource, ParquetSource, check_data
+from fed_node.source import CsvSource, ParquetSource, check_data
 from fed_node.source.units import open_units
-from synth.errors import BudgetError, FedsynthError, InputError, PrivacyError
+from synth.errors import BudgetError, FedsynthError, PrivacyError
 from synth.interface import Ask
 from synth.plan import Plan, parse_plan
 from synth.privacy.coin import Coin
@@ -139,14 +139,6 @@ def test_the_same_people_from_parquet(tmp_path: Path) -> None:
     one, other = (open_units(each, plan, tmp_path, Coin(seeded_source(1))).at_hand() for each in sources)
     for name, values in one.columns.items():
         np.testing.assert_array_equal(values, other.columns[name])
-
-
-def test_engines_refuse_in_a_sentence(tmp_path: Path) -> None:
-    people().to_parquet(tmp_path / "rows.parquet")
-    counted = ParquetSource(path=tmp_path / "rows.parquet", engine="duckdb")
-    for source in (counted, EngineSource(query="SELECT 1", url_env="X")):
-        with pytest.raises(InputError, match="bounds what each contributes before anything is counted"):
-            open_units(source, plan_of("a panel"), tmp_path, Coin(seeded_source(1)))
 
 
 def test_a_table_that_does_not_say_whose_rows_they_are(tmp_path: Path) -> None:

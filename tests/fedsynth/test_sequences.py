@@ -15,7 +15,8 @@ from fedsynth.cli import app
 from fedsynth.report.dynamics import dynamics
 from fedsynth.simulation.whole_units import partition_units, units_in
 from synth.metrics import sequence_detection, sequence_prediction
-from synth.metrics.sequence_view import SequenceView, sequence_view
+from synth.metrics.evaluation_views import SequenceView
+from synth.metrics.sequence_view import sequence_view
 from synth.plan import parse_plan, parse_schema
 
 

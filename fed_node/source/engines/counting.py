@@ -28,14 +28,14 @@ def places_of(
     """The place of every released column; None if the engine cannot tell one as we do."""
     found = {}
     for name in cells.slices:
-        place = _place(rows[name], forms[name], name, cells, dialect)
+        place = place_of(rows[name], forms[name], name, cells, dialect)
         if place is None:
             return None
         found[name] = place
     return found
 
 
-def _place(cell: Expression, form: Form | None, name: str, cells: Cells, dialect: Dialect) -> Place | None:
+def place_of(cell: Expression, form: Form | None, name: str, cells: Cells, dialect: Dialect) -> Place | None:
     column, empty_texts = cells.schema.released[name], cells.schema.missing_values
     if form is None:
         return None

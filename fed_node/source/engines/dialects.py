@@ -28,6 +28,7 @@ class Dialect:
     finds_buckets: bool = False  # width_bucket over an array
     wide_decimals: bool = False  # beyond what a float64 holds, converted to the nearest one
     nanoseconds: bool = False
+    sha256: str = "SHA256({})"  # of a text, in a form that is ordered as its bytes are: digits, or bytes
     far_years: str = "fit"
 
     def reached(self, value: Expression, dtype: str, bounds: Sequence[str]) -> Expression:
@@ -45,7 +46,13 @@ class Dialect:
 
 DIALECTS = {
     "duckdb": Dialect("duckdb", has_histogram=True, nanoseconds=True),
-    "postgres": Dialect("postgres", finds_buckets=True, wide_decimals=True, far_years="unreadable"),
+    "postgres": Dialect(
+        "postgres",
+        finds_buckets=True,
+        wide_decimals=True,
+        sha256="SHA256(CONVERT_TO({}, 'UTF8'))",
+        far_years="unreadable",
+    ),
 }
 
 

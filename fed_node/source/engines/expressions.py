@@ -58,6 +58,11 @@ def array_of(values: Sequence[float | int | str], dtype: str) -> Expression:
     return ibis.literal(",".join(map(str, values))).split(",").cast(f"array<{dtype}>")
 
 
+def quoted(name: str) -> str:
+    """A column's name in a query that we write ourselves."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def any_of(conditions: Sequence[Expression]) -> Expression:
     found = ibis.literal(False)
     for condition in conditions:

@@ -67,13 +67,13 @@ def _by_url(source: EngineSource, scratch: Path) -> Opened:
         engine = _duckdb(url.removeprefix("duckdb://"), scratch, read_only=True)
     else:
         engine = _connected(source, url)
-    rows = _viewed(engine, query)
+    rows = viewed(engine, query, VIEW)
     return Opened(engine, rows, _forms(rows.schema()))
 
 
-def _viewed(engine: Any, query: str) -> Expression:
+def viewed(engine: Any, query: str, name: str) -> Expression:
     """The query's rows. A view that only this session sees: Ibis 12 stumbles over bare queries of newer drivers."""
-    view = f"CREATE OR REPLACE TEMPORARY VIEW {VIEW} AS {query}"
+    view = f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {query}"
     match engine.name:
         case "duckdb" | "postgres":
             engine.con.execute(view)
@@ -81,7 +81,7 @@ def _viewed(engine: Any, query: str) -> Expression:
             engine.raw_sql(view)
         case _:
             return engine.sql(query)
-    return engine.table(VIEW)
+    return engine.table(name)
 
 
 def _connected(source: EngineSource, url: str) -> Any:

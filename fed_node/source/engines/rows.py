@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fed_node.source.engines.counting import count_histograms, count_tables, places_of
-from fed_node.source.engines.dialects import DIALECTS
+from fed_node.source.engines.dialects import DIALECTS, Dialect
 from fed_node.source.engines.opening import EngineFailed, Opened, opened
 from fed_node.source.engines.place import Place
 from fed_node.source.places import EngineSource, ParquetSource
@@ -52,11 +52,16 @@ class EngineRows(StreamedRows):
         try:
             with opened(self.source, self.scratch) as engine:
                 dialect = DIALECTS.get(engine.backend.name)
-                places = None if dialect is None else places_of(engine.rows, engine.forms, cells, dialect)
-                if places is not None:
-                    return count(engine, places)
+                placed = None if dialect is None else self.placed(engine, cells, dialect)
+                if placed is not None:
+                    return count(*placed)
         except EngineFailed as failed:
             log.warning("the engine could not count the rows (%s); they are read piece by piece instead", failed)
             return None
         log.info("the engine holds a column that only we can read; the rows are read piece by piece")
         return None
+
+    def placed(self, engine: Opened, cells: Cells, dialect: Dialect) -> tuple[Opened, dict[str, Place]] | None:
+        """The records in the engine, and the places of their columns; None if it cannot tell them as we do."""
+        places = places_of(engine.rows, engine.forms, cells, dialect)
+        return None if places is None else (engine, places)

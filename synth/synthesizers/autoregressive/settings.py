@@ -8,6 +8,7 @@ from pydantic import Field
 
 from synth.family import Declaration, FamilySettings
 from synth.neural.family_settings import LAST_PACE
+from synth.neural.pretraining_settings import Pretrain
 from synth.neural.regime import Regime
 
 
@@ -20,13 +21,14 @@ class AutoregressiveSettings(FamilySettings):
         0.05, gt=0, le=1, description="Probability with which a row joins one step's batch (Poisson sampling)."
     )
     l2_clip_norm: float = Field(1.0, gt=0, description="Bound on the gradient of one row.")
-    learning_rate: float = Field(1e-2, gt=0, description="Adam's step size; it warms up and falls to almost nothing.")
+    learning_rate: float = Field(3e-2, gt=0, description="Adam's step size in the first step; it falls evenly.")
     width: int = Field(32, ge=1, le=1024, description="Hidden units of each column's network.")
     bins: int = Field(20, ge=2, le=256, description="Most bins that a number is learned in.")
     averaging: float = Field(
         0.95, ge=0, lt=1, description="Memory of the running average over steps that rows are drawn from; 0: the last."
     )
     candidates: int = Field(3, ge=1, le=1000, description="Rows made per row kept; the released histograms choose.")
+    pretrain: Pretrain = None
 
     def regime(self) -> Regime:
         return Regime(
@@ -38,7 +40,8 @@ class AutoregressiveSettings(FamilySettings):
             bins=self.bins,
             exchange="gradients",
             last_pace=LAST_PACE,
+            pretrain=self.pretrain,
         )
 
     def declared(self, *, private: bool, faithful: bool) -> Declaration:
-        return self.regime().declared(faithful=faithful)
+        return self.regime().declared(faithful=faithful, private=private)

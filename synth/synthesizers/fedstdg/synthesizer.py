@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from synth.encoding.features import Features, Span
 from synth.layout import Layout
-from synth.neural.autoencoding import OUTPUT_SCALE, chance, surprise
-from synth.neural.drawing import Codes, drawn
+from synth.neural.autoencoding import OUTPUT_SCALE, surprise
+from synth.neural.drawing import Codes, chance, drawn
 from synth.neural.latent import apart
 from synth.neural.model import RowLossModel, settings_of
 from synth.neural.released import Released

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from torch.optim import Adam
 
 from synth.encoding.features import Features
-from synth.neural.autoencoding import begin_at, chance, layers
-from synth.neural.drawing import Codes, drawn
+from synth.neural.autoencoding import begin_at, layers
+from synth.neural.drawing import Codes, chance, drawn
 from synth.neural.model import RowLossModel, settings_of
 from synth.neural.released import Released
 from synth.neural.streams import Stream

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from synth.encoding.features import Features
-from synth.neural.autoencoding import begin_at, chance, layers, surprise
-from synth.neural.drawing import Codes, drawn
+from synth.neural.autoencoding import begin_at, layers, surprise
+from synth.neural.drawing import Codes, chance, drawn
 from synth.neural.latent import apart, mmd
 from synth.neural.model import RowLossModel, settings_of
 from synth.neural.released import Released
