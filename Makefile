@@ -24,10 +24,10 @@ postgresql:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
 	  { $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends postgresql; }
 
-# A browser for the pictures of report.html; installed only where it is missing.
+# A browser for report.html and the consoles, and what clicks in it; installed only where they are missing.
 chromium:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
-	  { $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends chromium; }
+	@{ command -v chromium || command -v google-chrome; } >/dev/null && command -v chromedriver >/dev/null || \
+	  { $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends chromium chromium-driver; }
 
 # A real nginx for the tests of the edge; the image's own will do, else it is installed.
 nginx:
@@ -39,7 +39,7 @@ demo: setup  ## Three parties make a synthetic census table together (under 5 mi
 	  --test examples/data/adult-test.csv.gz --out runs/demo --seed 1 --overwrite
 
 test: setup postgresql chromium nginx check  ## Everything a change must pass, without a cluster
-	$(BIN)/pytest -n 2 -m "not kind and not chaos" tests tests/fedsynth/report_shots.py
+	$(BIN)/pytest -n 2 -m "not kind and not chaos" tests tests/fedsynth/report_shots.py tests/e2e/console_clicks.py
 
 report-shots: setup chromium  ## report.html in a browser: light, dark, telephone, A4 (pictures in runs/report-shots)
 	$(BIN)/pytest tests/fedsynth/report_shots.py
@@ -57,7 +57,7 @@ check: setup  ## Style, types and layers
 	$(BIN)/lint-imports
 
 # Every benchmark is one module of benchmarks/, and its last words are the figures: `make bench-ctgan` and so on.
-bench-%: setup  ## One benchmark: adversary doors first-hour ctgan neural nominal dpsgd secure-sum party forecast marginals tables odd-tables sequences large vertical bayes evaluate peers (hours)
+bench-%: setup  ## One benchmark: adversary doors first-hour ctgan neural central nominal dpsgd secure-sum party forecast marginals tables odd-tables sequences large vertical bayes evaluate peers (hours)
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-cluster: setup  ## What a federation in a cluster costs beside the computing (images as for test-kind)
@@ -96,6 +96,14 @@ sbom:  ## What is in the images of TAG and in the Python tree: CycloneDX files i
 	build/sbom-tools/bin/cyclonedx-py requirements --pyproject pyproject.toml --of JSON -o build/sbom/python.cdx.json images/locks/$(LOCK).txt
 	for image in aggregator fed-node edge; do $(PYTHON) images/sbom.py fedsynth/$$image:$(TAG) > build/sbom/$$image.cdx.json || exit 1; done
 
+# One file for sites without a network; KEY signs it: a federation's authority/federation.key, or `fedsynth airgap keygen`.
+PARCEL ?= build/fedsynth-$(TAG).parcel
+airgap: setup images sbom docs  ## Pack images, charts, wheels, documents and SBOM into one signed file (KEY=…; 2 GB)
+	@[ -n "$(KEY)" ] || { echo "say whose key signs it: make airgap KEY=federation/authority/federation.key"; exit 1; }
+	$(BIN)/pip download --quiet --require-hashes --only-binary :all: --no-deps $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -d build/wheels -r images/locks/$(LOCK).txt
+	$(BIN)/pip wheel --quiet --no-deps -w build/wheels .
+	$(BIN)/fedsynth airgap make --key $(KEY) --out $(PARCEL) --docs build/site $(foreach each,aggregator fed-node edge,--image fedsynth/$(each):$(TAG))
+
 lock: setup  ## Resolve what the images install, by hash (TORCH_CPU: a page or folder with PyTorch's CPU wheels)
 	$(PYTHON) images/lock.py $(BIN)/uv "$(TORCH_CPU)"
 
@@ -120,4 +128,4 @@ docs: setup  ## The documentation as a site in build/site; reading it needs no n
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help docs nginx images-twice sbom lock setup postgresql chromium report-shots demo test fuzz check crosscheck-metrics bench-cluster images test-kind test-kind-nightly test-chaos clean
+.PHONY: help docs nginx images-twice sbom airgap lock setup postgresql chromium report-shots demo test fuzz check crosscheck-metrics bench-cluster images test-kind test-kind-nightly test-chaos clean

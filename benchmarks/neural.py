@@ -24,7 +24,6 @@ The last line is one JSON object keyed family/ε.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import tempfile
 import time
@@ -52,6 +51,7 @@ from synth.privacy.calibration import calibrate_noise_multiplier
 from synth.privacy.dpsgd import LATTICE, lattice_sensitivity
 from synth.schema import Schema
 from synth.statistics.mixture_rounds import statistics_inquiry
+from synth.strict import digest_of
 from synth.synthesizers.registry import FAMILIES, build, settings_of
 
 PARTIES = 3
@@ -76,7 +76,8 @@ class Cell:
         return "none" if self.epsilon is None else f"{self.epsilon:g}"
 
     def kept_as(self, seed: int, quick: bool) -> Path:
-        mark = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:8]
+        whole = settings_of(self.settings["name"]).model_validate(self.settings).model_dump(mode="json")
+        mark = digest_of(whole)[:8]
         words = [self.name, self.budget, f"{self.colluders}colluders", mark, str(seed), *["quick"] * quick]
         return KEPT / ("-".join(words).replace(" ", "-") + ".json")
 
@@ -197,7 +198,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true", help="one seed, gradient boosting only")
     options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--only", nargs="*", help="families, instead of all")
+    options.add_argument("--only", nargs="*", help="families, or parity, instead of all")
     options.add_argument("--epsilon", nargs="*", type=float, default=[1.0, 3.0])
     options.add_argument("--colluders", type=int, default=1, choices=(0, 1))
     options.add_argument("--cluster", type=Path, help="the last line of bench-cluster, in a file")
@@ -206,7 +207,9 @@ def main() -> None:
     train, test = (read_table_as_text(EXAMPLES / "data" / f"adult-{part}.csv.gz") for part in ("train", "test"))
     bench, seeds = Bench(schema, train, test, chosen.quick), 1 if chosen.quick else chosen.seeds
     table = cells(chosen.only, chosen.epsilon, chosen.colluders)
-    coins = [Cell(n, {"name": n}, e, chosen.colluders) for n in PARITY_FAMILIES for e in chosen.epsilon]
+    everything = chosen.only is None
+    families = PARITY_FAMILIES if everything or "parity" in chosen.only else ()
+    coins = [Cell(name, {"name": name}, epsilon, chosen.colluders) for name in families for epsilon in chosen.epsilon]
     runs: dict[Cell, list[Row]] = {cell: [] for cell in (*table, *coins)}
     print(f"{'':34}{'four':>8}{'gb':>8}{'tvd2':>8}{'tvd3':>8}{'ε':>8}{'CPU s':>7}{'seed':>7}")
     for seed in range(seeds):
@@ -223,7 +226,7 @@ def main() -> None:
     for cell in coins:
         result["parity"].setdefault(cell.budget, {})[cell.name] = bench.mean(runs[cell])["gb"]
     result["sigma_over_gaussian"] = sigma_over_gaussian()
-    result["simulated_round_seconds"] = simulated_round_seconds()
+    result["simulated_round_seconds"] = simulated_round_seconds() if everything else None
     record = json.loads(chosen.cluster.read_text()) if chosen.cluster else {}
     result["round_overhead_seconds"] = record.get("round_overhead_seconds")
     print(json.dumps(result))

@@ -1,16 +1,16 @@
 """Plans by columns: `python -m benchmarks.vertical [--seeds 3] [--quick]`.
 
 Adult (published split), δ = 1e-5, rigorous, through the code that is deployed (`fedsynth simulate`: every party a
-process, letters sealed, sums masked). Parties: seven columns and eight columns with a notary (`columns` of the table),
-the same two with the aggregator as dealer, and three parties of five columns each; these last are the JSON's figures
-(one colluder is tolerated). AUROC on the real test rows (logistic regression, gradient boosting), mean over the seeds;
-accuracy of a multi-layer perceptron beside the one trained on real rows; two-way total variation against the training
-rows; mean 4-way distance over 100 sets of columns across parties, over that of 100 sets within one.
+process, letters sealed, sums masked). Three parties of five columns each are the JSON's figures (one colluder is
+tolerated); then seven columns and eight columns of the table with a notary, with the aggregator as dealer, and with
+nobody to deal (minutes of encrypted products each). AUROC on the real test rows (logistic regression, gradient
+boosting), mean over the seeds; accuracy of a multi-layer perceptron beside the one trained on real rows; two-way total
+variation against the training rows; mean 4-way distance over 100 sets of columns across parties, over that of 100 sets
+within one.
 
 `shuffled_dependence` is the mean (bias-corrected) Cramér's V of the pairs across parties in a table whose parties had
-their people shuffled, without privacy; beside it stands the figure of people in order. The cost of shares is measured
-at Adult's widths (101 and 73 bins), sealing and opening of letters included: CPU seconds of both parties and the dealer
-together, bytes from one party to the other, and the memory of a process that plays all three.
+their people shuffled, without privacy; beside it stands the figure of people in order. The cost of shares is that
+of benchmarks/cross_tables.py.
 
 The last line is one JSON object.
 """
@@ -19,13 +19,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -34,11 +31,6 @@ import numpy as np
 import pandas as pd
 
 from aggregator.watch import Silent
-from crypto import sealed
-from crypto.announcement import Announcement
-from crypto.cross_tables import chunks_of, dealt, first_offset, first_share, masked_rows, second_share
-from crypto.keys import IdentityKey, SessionKey
-from crypto.rounds import KeyPeriod
 from fed_node.source import read_table_as_text
 from fedsynth.documents import read_schema
 from fedsynth.simulation import simulate as simulation
@@ -52,7 +44,6 @@ from synth.schema import Schema
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DELTA = 1e-5
-WIDTHS = ([20, 9, 20, 16, 16, 7, 13], [6, 5, 2, 12, 8, 16, 22, 2])  # bins of Adult's columns: 101 and 73
 FOUR, SETS = 4, 100
 DEMANDED = {"1": (0.895, 0.903, 0.034), "3": (0.898, 0.908, 0.024)}
 
@@ -60,9 +51,10 @@ DEMANDED = {"1": (0.895, 0.903, 0.034), "3": (0.898, 0.908, 0.024)}
 def layouts(names: list[str]) -> dict[str, tuple[dict[str, list[str]], dict[str, Any]]]:
     two = {"first": names[:7], "second": names[7:]}
     return {
+        "three of 5 columns": ({"first": names[:5], "second": names[5:10], "third": names[10:]}, {}),
         "7 + 8 columns, notary": (two | {"notary": []}, {}),
         "7 + 8, aggregator deals": (two, {"linkage": {"dealer": "aggregator"}, "secure_sum": {"colluders": 0}}),
-        "three of 5 columns": ({"first": names[:5], "second": names[5:10], "third": names[10:]}, {}),
+        "7 + 8, nobody deals": (two, {"linkage": {"dealer": "none"}}),
     }
 
 
@@ -174,58 +166,9 @@ def cramers_v(left: IntArray, right: IntArray) -> float:
     return float(np.sqrt(phi / max(min(r - (r - 1) ** 2 / (n - 1), k - (k - 1) ** 2 / (n - 1)) - 1, 1e-9)))
 
 
-class Peer:
-    """Keys of a party, for letters."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.identity, self.session = name, IdentityKey.generate(), SessionKey.generate()
-        self.announced = Announcement(KeyPeriod("run", "plan", 0), name, self.session.public)
-
-
-def carried(content: bytes, sender: Peer, to: Peer) -> tuple[bytes, int]:
-    """A letter, sealed, carried and opened; and its size."""
-    box = sealed.seal(content, key=sender.identity, sender=sender.name, recipient=to.announced, purpose="rows")
-    roster = {sender.name: sender.identity.identity}
-    opened = sealed.unseal(
-        box, session=to.session, recipient=to.announced, sender=sender.name, roster=roster, purpose="rows"
-    )
-    return opened, len(box)
-
-
-def exchange(rows: int) -> dict[str, float]:
-    """Shares of all tables of two parties: CPU seconds of everybody, megabytes of the busier link."""
-    rng, widths = np.random.default_rng(0), (sum(WIDTHS[0]), sum(WIDTHS[1]))
-    ones = [
-        np.stack(
-            [start + rng.integers(0, size, rows) for start, size in zip(np.cumsum([0, *each]), each, strict=False)],
-            axis=1,
-        )
-        for each in WIDTHS
-    ]
-    began, seeds = time.process_time(), (os.urandom(32), os.urandom(32))
-    first, second, sent = Peer("first"), Peer("second"), [0, 0]
-    chunks = chunks_of(rows, max(widths))
-    one, two = first_offset(seeds[0], widths).copy(), dealt(seeds, widths, chunks)
-    for number, part in enumerate(chunks):
-        letters = [masked_rows(ones[p][part], widths[p], seeds[p], number).tobytes() for p in (0, 1)]
-        to_second, size = carried(letters[0], first, second)
-        to_first, other = carried(letters[1], second, first)
-        sent = [sent[0] + size, sent[1] + other]
-        shape = part.stop - part.start
-        one += first_share(ones[0][part], widths[0], np.frombuffer(to_first, "<u4").reshape(shape, -1))
-        two += second_share(np.frombuffer(to_second, "<u4").reshape(shape, -1), widths[1], seeds[1], number)
-    seconds = time.process_time() - began
-    a, b = WIDTHS[0][0], WIDTHS[1][0]
-    block = np.bincount(ones[0][:, 0] * b + ones[1][:, 0], minlength=a * b).reshape(a, b)
-    if not np.array_equal((one + two)[:a, :b].astype(np.int64), block):
-        raise SystemExit("the shares do not add up")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"seconds": seconds, "megabytes": max(sent) / 1e6, "sent": sum(sent) / 1e6, "peak_mb": peak}
-
-
-def in_process(rows: int) -> dict[str, float]:
-    """`exchange` in a process of its own, whose memory is nobody else's."""
-    command = [sys.executable, "-m", "benchmarks.vertical", "--exchange", str(rows)]
+def in_process(rows: int, way: str = "--dealt") -> dict[str, float]:
+    """The cost of shares (benchmarks/cross_tables.py) in a process of its own, whose memory is nobody else's."""
+    command = [sys.executable, "-m", "benchmarks.cross_tables", way, str(rows)]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     measured: dict[str, float] = json.loads(found.splitlines()[-1])
     print(f"  {rows:>9,} rows   " + "   ".join(f"{name} {value:.1f}" for name, value in measured.items()), flush=True)
@@ -235,8 +178,8 @@ def in_process(rows: int) -> dict[str, float]:
 def quality(seeds: int, quick: bool) -> dict[str, Any]:
     bench, result = Bench(), dict[str, Any]()
     print(f"{'':34}    lr     gb    mlp   tvd2   avd4 within/across   (mlp on real rows {bench.mlp:.4f})", flush=True)
-    for epsilon in (1.0, 3.0):
-        for layout in list(layouts(bench.names))[-1:] if quick else layouts(bench.names):
+    for layout in list(layouts(bench.names))[: 1 if quick else None]:
+        for epsilon in (1.0, 3.0):
             runs = [bench.run(layout, epsilon, seed) for seed in range(seeds)]
             mean = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
             figures = f"{mean['lr']:.4f} {mean['gb']:.4f} {mean['mlp']:.4f} {mean['tvd2']:.4f}"
@@ -247,7 +190,7 @@ def quality(seeds: int, quick: bool) -> dict[str, Any]:
                 result[f"{epsilon:g}"] = {key: mean[key] for key in ("lr", "gb", "tvd2")}
                 result[f"mlp_gap_{epsilon:g}"] = bench.mlp - mean["mlp"]
                 result.setdefault("avd4_cross_over_within", mean["avd4_across"] / mean["avd4_within"])
-        print(f"     demanded                     {DEMANDED[f'{epsilon:g}']}", flush=True)
+                print(f"     demanded                     {DEMANDED[f'{epsilon:g}']}", flush=True)
     together, shuffled = bench.dependence(shuffled=False), bench.dependence(shuffled=True)
     print(f"Cramér's V across parties: people in order {together:.4f}, shuffled {shuffled:.4f}", flush=True)
     return result | {"shuffled_dependence": shuffled, "ordered_dependence": together}
@@ -257,19 +200,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="only the JSON's layout")
-    parser.add_argument("--exchange", type=int, help="only the cost of shares for so many rows, as JSON")
     given = parser.parse_args()
-    if given.exchange:
-        print(json.dumps(exchange(given.exchange)))
-        return
     print("Shares of all tables across two parties (CPU seconds, megabytes):", flush=True)
     small, large = in_process(32_561), in_process(1_000_000)
+    alone = in_process(32_561, "--encrypted")
     result = quality(given.seeds, given.quick) | {
         "cross_seconds_32k": small["seconds"],
         "megabytes_per_link_32k": small["megabytes"],
         "cross_seconds_1m": large["seconds"],
         "megabytes_per_link_1m": large["megabytes"],
         "peak_mb_1m": large["peak_mb"],
+        "encrypted_seconds_32k": alone["seconds"],
+        "encrypted_megabytes_per_link_32k": alone["megabytes"],
     }
     print(json.dumps(result))
 

@@ -65,7 +65,7 @@ class PublicContext:
         return [self._add_chunks(chunks) for chunks in zip(*(vector.chunks() for _, vector in received), strict=True)]
 
     def _add_chunks(self, chunks: tuple[bytes, ...]) -> bytes:
-        with _tenseal_refusals("a ciphertext is not valid; ask its sender to send it again"):
+        with tenseal_refusals("a ciphertext is not valid; ask its sender to send it again"):
             total = _ciphertext(self._context, chunks[0])
             for chunk in chunks[1:]:
                 total += _ciphertext(self._context, chunk)
@@ -117,7 +117,7 @@ class PartyContext:
         altered ciphertexts at will and watch which are refused.
         """
         chunks = self.public.add(contributions, length=length, parties=parties, minimum=minimum)
-        with _tenseal_refusals("an encrypted sum is not valid; a new epoch is needed"):
+        with tenseal_refusals("an encrypted sum is not valid; a new epoch is needed"):
             rows = np.array([_ciphertext(self._context, chunk).decrypt() for chunk in chunks])
         return rows.ravel()[:length]
 
@@ -160,7 +160,7 @@ def _new_context() -> Any:
 
 def _load(data: bytes) -> Any:
     """A context with exactly our parameters (they are in the layout) and no key for anything but adding."""
-    with _tenseal_refusals("an encryption context is damaged; ask for it again"):
+    with tenseal_refusals("an encryption context is damaged; ask for it again"):
         context = ts.context_from(data, n_threads=1)
         layout = _Layout.of(context)
     if layout != _layout() or context.has_galois_keys() or context.has_relin_keys():
@@ -184,7 +184,7 @@ def _coefficients(ciphertext: Any) -> bytes:
 
 
 @contextmanager
-def _tenseal_refusals(message: str) -> Iterator[None]:
+def tenseal_refusals(message: str) -> Iterator[None]:
     """TenSEAL's own refusals, as ours; its texts are not ours to forward."""
     try:
         yield

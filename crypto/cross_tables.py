@@ -10,12 +10,14 @@ and the parties exchange A₁ + R₁ and A₂ + R₂, which are uniform to whoev
 
     c₁ = A₁ᵀ(A₂ + R₂) + r₁     c₂ = r₂ - (A₁ + R₁)ᵀR₂     c₁ + c₂ = A₁ᵀA₂   (modulo 2^32)
 
-Each share alone is uniform. All products are over rows, so rows go in chunks and the memory is bounded. A seed masks
-one matrix: with a second one under the same seed the other party would see where the two differ. The dealer and one
-party together can read the other's rows; a dealer that deals wrongly shifts the tables by an amount of its choosing,
-which depends on no row.
+Of every column the last bin is left out and follows from the others: the first column of a matrix says whether there is
+anybody, and whoever is in no other bin is in the last. Each share alone is uniform. All products are over rows, so rows
+go in chunks and the memory is bounded. A seed masks one matrix: with a second one under the same seed the other party
+would see where the two differ. The dealer and one party together can read the other's rows; a dealer that deals wrongly
+shifts the tables by an amount of its choosing, which depends on no row.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,13 +29,33 @@ from crypto.errors import WrongShape
 from crypto.framing import number_bytes, pack
 
 Matrix = NDArray[np.uint32]
-Places = NDArray[np.int64]  # (rows, columns): where each column's one is; ABSENT where there is nobody
+Places = NDArray[np.int64]  # (rows, ones): where a row's ones are; ABSENT where one is left out or there is nobody
 ABSENT = -1
 SEED_BYTES = 32
 LETTER_BYTES = 1 << 23  # of one chunk of masked rows, about
 _HALF = np.uint32(16)
 _LOW = np.uint32(0xFFFF)
 _MOST_ROWS = 1 << 20  # of a chunk: products of 16-bit halves over so many rows are exact in float64
+
+
+def places_of_ones(bins: Places, sizes: Sequence[int]) -> Places:
+    """One-hot rows from the bin of every column (rows, columns), ABSENT in all of them where there is nobody.
+
+    Whether there is anybody comes first; then all bins of each column but its last."""
+    starts = 1 + np.cumsum([0, *(size - 1 for size in sizes)])[:-1]
+    last = np.array([size - 1 for size in sizes], dtype=np.int64)
+    somebody = np.where((bins != ABSENT).any(axis=1), 0, ABSENT)
+    ones = np.where((bins == ABSENT) | (bins == last), ABSENT, bins + starts)
+    return np.concatenate([somebody[:, None], ones], axis=1)
+
+
+def with_last_bins(share: Matrix, first: slice, second: slice) -> Matrix:
+    """The share of one table, with the last bin of both columns, from that of all; linear, so shares still add up."""
+    inner, across, down = share[first, second], share[first, :1], share[:1, second]
+    right = across - inner.sum(axis=1, keepdims=True, dtype=np.uint32)
+    below = down - inner.sum(axis=0, keepdims=True, dtype=np.uint32)
+    corner = share[:1, :1] - across.sum(dtype=np.uint32) - below.sum(dtype=np.uint32)
+    return np.block([[inner, right], [below, corner]])
 
 
 def chunk_rows(widest: int) -> int:

@@ -20,6 +20,7 @@ from fed_node.consent.approvals import Approvals, check_ask, check_automatic, ch
 from fed_node.consent.offers import OFFERED, Offers
 from fed_node.consent.policy import Policy
 from fed_node.consent.policy_file import PolicyFile
+from fed_node.consent.prices import Prices
 from fed_node.errors import NotApproved, NotReserved, PolicyRefused, RunFinished, RunOfAnotherPlan, StoreDamaged
 from fed_node.ledger.ledger import Ledger
 from fed_node.linkage.opening import forget, post_of, rows_of
@@ -41,7 +42,7 @@ from synth.plan import Plan
 from synth.privacy.coin import Coin
 from synth.privacy.events import as_records
 from synth.privacy.noise import NoiseSource, seeded_source
-from synth.programme import inquiries, whole_cost
+from synth.programme import inquiries
 
 log = logging.getLogger("fed_node")
 
@@ -60,6 +61,7 @@ class Party:
         close_to_others(home)
         self.ledger = Ledger(home / LEDGER, self.settings.dataset, budget_of(self.settings, self.policy))
         self.approvals = Approvals(home / "approved")
+        self.prices = Prices(home / "prices", self.settings.name)
         self.begun = Approvals(home / "begun")  # copies of plans that a policy approved, to take their runs up again
         self.offers = Offers(home / OFFERED, self.settings.name)
         self.answers = AnswerStore(home / "answers")
@@ -92,14 +94,15 @@ class Party:
             self._reload_policy()
             if self.policy is not None:
                 check_policy(self.policy, plan, self.settings.name)
-            self.ledger.approve(plan.digest(), whole_cost(plan, self.settings.name))
+            self.ledger.approve(plan.digest(), self.prices.worked_out(plan))
+            self.prices.keep(plan)
             return self.approvals.approve(plan)
 
     def withdraw(self, digest: str, who: str | None = None) -> None:
         """Take an approval back: nothing more is answered under the plan, and what it holds unused is given back."""
         with self.audit_log.noted("withdraw", who or caller(), plan=digest):
-            self.approvals.withdraw(digest)
-            self.begun.withdraw(digest)
+            for kept in (self.approvals, self.prices, self.begun):
+                kept.withdraw(digest)
             self.ledger.withdraw(digest)
 
     def _require_ledger(self) -> None:
@@ -159,8 +162,7 @@ class Run:
     """One approved plan being carried out."""
 
     def __init__(self, party: Party, run_id: str, plan: Plan) -> None:
-        self.party, self.id, self.plan = party, run_id, plan
-        self.name = party.settings.name
+        self.party, self.id, self.plan, self.name = party, run_id, plan, party.settings.name
         if self.name not in {member.name for member in plan.parties}:
             raise ProtocolError(f"the plan does not name this party ('{self.name}')")
         self.inquiries = inquiries(plan)
@@ -181,7 +183,7 @@ class Run:
             case "keys":
                 return self.seal.keys(envelope)
             case "letters":
-                post = post_of(self.plan, self._data, self.inquiries["training"], self.seal)
+                post = post_of(self.plan, self._data, self.inquiries, self.seal)
                 return post.handle(envelope, self.noise)
             case "ask":
                 return self.answer(envelope)
@@ -213,8 +215,7 @@ class Run:
         if not party.ledger.is_finished(self.id):
             automatic = party.policy is not None and party.policy.covers(self.plan)
             self._require_room()
-            events = [event for inquiry in self.inquiries.values() for event in inquiry.whole_cost(self.name)]
-            party.ledger.reserve(self.id, digest, events, automatic=automatic)
+            party.ledger.reserve(self.id, digest, party.prices.of(self.plan), automatic=automatic)
             if not (party.approvals.has(digest) or party.begun.has(digest)):
                 party.begun.approve(self.plan)
         return self.seal.hello(envelope)

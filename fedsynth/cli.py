@@ -42,6 +42,7 @@ MODULES = {  # command → where it is; a module of several commands under one n
     "audit-log": "audit_log",
     "verify": "verify",
     "audit": "audit",
+    "airgap": "airgap",
     "sandbox": "sandbox",
     "console": "console",
     "simulate": "simulate",
@@ -77,6 +78,7 @@ SUMMARIES = {
     "the parties signed.",
     "audit": "Attack what PLAN would publish: run it many times, with and without planted rows, and "
     "guess which were there.",
+    "airgap": "A whole release in one signed file, for sites without a network.",
     "sandbox": "A federation on this machine: aggregator and parties as real processes, without Kubernetes.",
     "console": "A page in the browser: runs and releases at the aggregator; budget, ledger and approvals at a party.",
     "simulate": "Run a whole federation on this machine: every party a process of its own, the code that clusters run.",

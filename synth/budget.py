@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Literal
 
 from synth.assessment import schedule
-from synth.assessment.schedule import PARTS
 from synth.grid import twice_counted
 from synth.plan import Plan
 from synth.plan_sections import Privacy
@@ -33,10 +32,10 @@ def assessment_events(plan: Plan) -> dict[str, CountNoise]:
     if plan.privacy == "none" or plan.assessment is None:
         return {}
     epsilon, delta, trust = plan.privacy.epsilon, plan.privacy.delta, _trust(plan)
-    found = {}
+    found, shares = {}, schedule.parts(plan)
     for part, tables in schedule.queries(plan).items():
         count = tables * plan.records_per_unit
-        variance = variance_for_share(epsilon, delta, plan.assessment.share * PARTS[part], count)
+        variance = variance_for_share(epsilon, delta, plan.assessment.share * shares[part], count)
         found[part] = CountNoise(count, variance, trust=trust, about=plan.unit)
     return found
 

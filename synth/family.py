@@ -23,12 +23,15 @@ class Sampling:
 
     rate: float | None = None
     as_published: bool = False  # then the accountant's assumption of Poisson sampling does not hold
+    groups: bool = False  # whether groups of rows are chosen, secretly, without replacement
 
     def in_words(self, units: str = "rows", unit: str = "row") -> str:
         if self.rate is None:
             return f"No {unit} sampling: every release uses all {units} once."
         if self.as_published:
             return "Training-by-sampling as published: the accountant's assumption of Poisson sampling does not hold."
+        if self.groups:
+            return f"Of a fixed number of groups of {units}, a secret share of {self.rate:g} votes in every round."
         return f"Poisson: every {unit} joins every training step independently with probability {self.rate:g}."
 
 
@@ -40,11 +43,12 @@ class Declaration:
     """A family under one plan."""
 
     asks: int  # of its training
-    answers: Literal["counts", "updates", "gradients"]  # noisy counts, changes of weights, or noisy sums for one step
+    answers: Literal["counts", "updates", "gradients", "votes"]  # noisy counts or sums, changes of weights, votes
     sampling: Sampling = ALL_ROWS
     statistics: StatisticsNeed = "histogram"  # what must be known before training
     series: bool = False  # whether it draws series of any length from counts of neighbouring steps
     counted_share: float = 0.0  # of its ρ; where more than 0, it asks for counts before it trains
+    clients: bool = False  # whether a plan about people may repeat its paper, which protects all that a client has
     by_columns: bool = False  # whether tables of columns, some of them across two parties, are all it asks for
 
     @property

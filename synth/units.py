@@ -43,9 +43,7 @@ def problem_of_unit(plan: Plan) -> str | None:
         return "privacy.rows_per_subject goes with unit 'subject' and a schema without sequence; leave it out"
     if plan.unit == "row":
         return None
-    if plan.partition == "columns":
-        return "a plan by columns is about rows: set privacy.unit to 'row', and leave 'sequence' out of the schema"
-    if plan.profile == "faithful":
+    if plan.profile == "faithful" and not plan.family.clients:
         return "profile 'faithful' repeats papers that protect rows; use 'rigorous', or privacy.unit 'row'"
     if plan.unit == "step" and not plan.family.series:
         return f"'{plan.synthesizer.name}' cannot draw a series from pairs of steps; use 'marginals' with unit 'step'"

@@ -32,6 +32,7 @@ from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 
 from aggregator.server.backup import archive_of, put_back
 from aggregator.server.run_folder import RunFolder, all_runs, as_text, named
+from aggregator.server.scheduled import dated
 from aggregator.states import DONE, RunState, now_text
 from crypto.tls import client_context
 from synth.audit_log import FILE, AuditLog, as_lines, caller
@@ -148,6 +149,8 @@ def carry_out(words: list[str]) -> dict[str, Any] | str:
             return control.register(json.loads(Path(path).read_bytes()))
         case ["submit", path]:
             return control.submit(json.loads(Path(path).read_bytes()), who=_submitter(Path(path)))
+        case ["submit-scheduled", path]:
+            return control.submit(dated(Path(path), os.environ["FEDSYNTH_JOB"]), who=_submitter(Path(path)))
         case ["status"]:
             return overview(control, state)
         case ["stop", name]:
@@ -168,8 +171,8 @@ def carry_out(words: list[str]) -> dict[str, Any] | str:
         case ["audit-log"]:
             return as_lines(log.read())
     raise InputError(
-        "say one of: register FILE, submit FILE, status, stop NAME, forget NAME, plan NAME, fetch NAME "
-        "[--despite-gate], backup, restore, audit-log"
+        "say one of: register FILE, submit FILE, submit-scheduled FILE, status, stop NAME, forget NAME, plan NAME, "
+        "fetch NAME [--despite-gate], backup, restore, audit-log"
     )
 
 

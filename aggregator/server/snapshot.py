@@ -1,4 +1,4 @@
-"""Two files that are always fresh: status.json for `fedsynth status`, metrics.prom for Prometheus.
+"""Files that are always fresh: status.json for `fedsynth status`, metrics.prom for Prometheus, runs.json for webhooks.
 
 The runner writes them in a thread of its own, so whoever looks starts no process in the pod and waits for nobody; and
 they tell of runs whose process is gone, and of a SuperLink that is away.
@@ -23,7 +23,7 @@ from aggregator.server.run_folder import all_runs
 from aggregator.states import now_text
 
 EVERY_SECONDS = 2.0
-STATUS = "status.json"  # beside the metrics
+STATUS, RUNS = "status.json", "runs.json"  # beside the metrics
 
 
 class Snapshot:
@@ -45,6 +45,7 @@ class Snapshot:
         found |= {"certificate_days": certificate_days(), "not_registered": self._not_registered(found)}
         _replace(self.path.with_name(STATUS), json.dumps(found))
         _replace(self.path, metrics_text(found))
+        _replace(self.path.with_name(RUNS), json.dumps(_public_runs(found)))
 
     def _not_registered(self, found: dict[str, Any]) -> list[str]:
         """Parties of the chart's values that the SuperLink did not take: their keys were revoked before."""
@@ -68,6 +69,12 @@ def certificate_days() -> float | None:
     except (OSError, ValueError):
         return None
     return round((ends - dt.datetime.now(dt.UTC)).total_seconds() / 86400, 2)
+
+
+def _public_runs(found: dict[str, Any]) -> dict[str, Any]:
+    """Which run is in which state since when: all that another pod of the release may know of them."""
+    names = ("plan", "digest", "state", "since")
+    return {"time": found["time"], "runs": [{name: run[name] for name in names} for run in found["runs"]]}
 
 
 def _replace(path: Path, text: str) -> None:

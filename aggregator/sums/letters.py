@@ -12,6 +12,7 @@ from aggregator.errors import Disagreement
 from aggregator.sums.epochs import KeyAgreement
 from crypto.cross_tables import chunks_of
 from crypto.dealing import deals
+from crypto.encrypted_tables import rounds_of
 from synth.interface import Ask, Scalar
 from synth.linkage.pairs import Geometry
 from synth.linkage.settings import AGGREGATOR
@@ -19,7 +20,7 @@ from synth.messages import wire
 from synth.messages.fields import as_arrays, blobs, number
 from synth.messages.wire import Envelope
 from synth.plan import Plan
-from synth.synthesizers.registry import build
+from synth.programme import inquiries
 
 Letters = dict[str, dict[str, bytes]]  # recipient → sender → letter
 
@@ -41,13 +42,14 @@ class Carrier:
         places = {number(reply, "places") for reply in replies.values()}
         if len(places) != 1:
             raise Disagreement("the parties' tables do not have the same number of places; start a new run")
-        geometry = Geometry.of(self.plan, build(self.plan), ask, places.pop())
+        geometry = Geometry.of(self.plan, inquiries(self.plan)[str(ask.options["phase"])], ask, places.pop())
         chunks = chunks_of(geometry.places, geometry.widest)
+        rounds = rounds_of(geometry.places, map(geometry.widths, geometry.pairs)) if geometry.encrypted else len(chunks)
         own = deals(geometry.dealt_by(AGGREGATOR), chunks, letters.pop(AGGREGATOR, {}))
         letters, _ = self._step("deal", letters, ask)
         for recipient, letter in own.items():
             letters.setdefault(recipient, {})[AGGREGATOR] = letter
-        for chunk in range(len(chunks) + 1):
+        for chunk in range(rounds + 1):
             letters, _ = self._step("rows", letters, ask, chunk)
 
     def _step(

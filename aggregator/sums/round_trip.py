@@ -2,8 +2,11 @@
 
 Waiting is no failure. A node that was killed, cut off or upgraded comes back; meanwhile the SuperLink answers in its
 place that it is away, and may lose messages when it restarts itself. So whoever is away is waited for, by name, and
-asked again once it is connected. Asking twice is safe: a party answers the same ask from its store, charged once. A
-refusal is a party's decision and is final, but for those of a machine: a full volume, a worker that restarts.
+asked again once it is connected. A message that its node took and lost (it was cut off in that moment, and back before
+anybody noticed) is silence; so after a while whoever owes an answer is asked once more beside what it may be computing.
+Asking twice is safe: a party answers the same ask from its store, charged once, and the first reply counts. (Not so a
+greeting: with the second one a party forgets the key that it announced in the first.) A refusal is a party's decision
+and is final, but for those of a machine: a full volume, a worker that restarts.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ from synth.messages.wire import Envelope
 POLL_SECONDS = 0.02
 LOOK_SECONDS = 1.0  # at the register, while somebody is away
 AGAIN_SECONDS = (1.0, 2.0, 5.0, 10.0)  # between attempts at one party
+SILENT_SECONDS = 90.0  # until a party that says nothing is asked beside; then twice as long, and so on
+BESIDE = "ask"  # the kind that may be asked twice while the first may still be answered
 SLOW_SECONDS = 5.0  # after so long without an answer, who has not answered is said
 REFUSED = 400  # what a party's guard sends; see fed_node/guard.py
 PASSING = {  # what Flower says in the place of a node
@@ -85,6 +90,7 @@ class RoundTrip:
         self.replies: dict[str, Message] = {}
         self.asked: dict[str, str] = {}  # message → party
         self.due: dict[str, float] = {}  # party → when patience with its answer ends
+        self.beside: dict[str, tuple[float, float]] = {}  # party → when it is asked beside, and the pause after that
         self.away: dict[str, _Away] = {}
         self.missed: dict[str, _Away] = {}  # whoever was ever away: patience is counted from the first time
         began = looked = time.monotonic()
@@ -100,6 +106,7 @@ class RoundTrip:
                 looked = now
                 self._ask_again(now)
             self._give_up(now)
+            self._ask_beside(now)
             self.told.waiting(sorted(self.away), self._why())
             if now - began > SLOW_SECONDS and (silent := sorted(set(self.asked.values()))) != slow:
                 slow = silent
@@ -115,7 +122,10 @@ class RoundTrip:
         if not self.asked:
             return
         for reply in self.grid.pull_messages(sorted(self.asked)):
-            party = self.asked.pop(reply.metadata.reply_to_message_id)
+            party = self.asked.pop(reply.metadata.reply_to_message_id, None)
+            if party is None:  # of one that was asked beside, and answered both
+                continue
+            self.asked = {message: other for message, other in self.asked.items() if other != party}
             if why := away_because(reply):
                 self._miss(party, why)
             else:
@@ -136,6 +146,18 @@ class RoundTrip:
             del self.away[party]
         self._push(back)
 
+    def _ask_beside(self, now: float) -> None:
+        """Whoever is silent for long, if it is connected: its message may be lost."""
+        silent = [party for party in set(self.asked.values()) if self.beside[party][0] <= now]
+        if not silent or self.kind != BESIDE:
+            return
+        connected, due = self.members(), dict(self.due)
+        self._push({party: connected[party] for party in silent if party in connected})
+        self.due |= due  # patience goes on where it was
+        for party in silent:
+            pause = 2 * self.beside[party][1]
+            self.beside[party] = (now + pause, pause)
+
     def _give_up(self, now: float) -> None:
         for party in [party for party, each in self.away.items() if now > each.since + self.away_seconds[party]]:
             del self.away[party]
@@ -153,6 +175,7 @@ class RoundTrip:
             if identity:
                 self.asked[identity] = party
                 self.due[party] = time.monotonic() + self.answer_seconds
+                self.beside[party] = (time.monotonic() + SILENT_SECONDS, SILENT_SECONDS)
             else:  # the SuperLink knows no such node any more
                 self._miss(party, "not connected")
 

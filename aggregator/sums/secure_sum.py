@@ -33,6 +33,7 @@ from crypto.rounds import Round
 from synth.certificate.certificate import Signature, SignedStatement, Statement, events_of
 from synth.errors import InputError, MissingParties, PrivacyError, ProtocolError, Refusal
 from synth.interface import Answer, Ask, Scalar, Sum
+from synth.linkage.pairs import SHARED_PHASES
 from synth.messages import wire
 from synth.messages.fields import as_arrays, text
 from synth.messages.sums import purpose_of, question_of, tolerates_loss
@@ -138,7 +139,7 @@ class SecureSum:
         moment, packed, purpose = epoch.round(sequence, question_of(ask)), wire.pack_ask(ask), purpose_of(mode)
         header = self._header(moment)
         if self.plan.partition == "columns":
-            self._carry_letters(ask, header, first=programme(self.plan).stage("training").first == sequence)
+            self._carry_letters(ask, header, sequence)
         content = Envelope(packed.arrays, packed.options | header)
         replies = self.agreement.send("ask", dict.fromkeys(epoch.parties, content))
         if mode == "plain":
@@ -150,12 +151,12 @@ class SecureSum:
         total = sealed.masked_total(confirmed) if mode == "masked" else self._opened(sealed, confirmed)
         return Sum(total.arrays, total.weight, tuple(epoch.parties))
 
-    def _carry_letters(self, ask: Ask, header: dict[str, Scalar], *, first: bool) -> None:
+    def _carry_letters(self, ask: Ask, header: dict[str, Scalar], sequence: int) -> None:
         """What parties must have told each other before they can answer: a key to align by, shares to count with."""
-        carrier = Carrier(self.plan, self.agreement, header)
-        if ask.options.get("phase") == "alignment":
+        carrier, stage = Carrier(self.plan, self.agreement, header), programme(self.plan).stage(ask.options["phase"])
+        if stage.phase == "alignment":
             carrier.key()
-        elif first:
+        elif stage.phase in SHARED_PHASES and stage.first == sequence:
             carrier.shares(ask)
 
     def _confirmed(self, sealed: Sealed) -> dict[str, Confirmation]:

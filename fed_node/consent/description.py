@@ -97,6 +97,9 @@ def _training(plan: Plan) -> str:
         return asked
     if plan.family.answers == "counts":
         return f"{asked}, as published" if plan.profile == "faithful" else f"{asked}: counts, with noise as above"
+    if plan.family.answers == "votes":
+        secret = f"votes of secretly drawn groups of {PLURALS[plan.unit]} for the model's weights"
+        return f"{asked}: sums of {secret}, each vote randomised here"
     limited = f"each {NOUNS[plan.unit]}'s influence limited"
     counted = f"first counts, {_noise_of_counts(plan)}; then " if plan.family.counted_share else ""
     if plan.family.answers == "gradients":

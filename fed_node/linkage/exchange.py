@@ -1,126 +1,100 @@
-"""Shares of all tables across this party and each other, made once a run and kept: later rounds add fresh noise only.
+"""Shares of all tables across this party and each other, made once a phase and kept: later rounds add fresh noise only.
 
-The arithmetic is that of crypto/cross_tables.py. Here is what must never happen twice: a seed masks one matrix. It is
-on the volume, with digests of the bins and of the rows that it masks, before anything leaves under it; asked with other
-bins, or after the rows changed, the party refuses. A chunk that comes again is the same chunk, and is added once.
+With a dealer they are made by `dealt.py`, without by `encrypted.py`. What holds for both is here: secrets are for one
+matrix. Digests of the bins and of the rows are on the volume before anything leaves; asked with other bins, or
+after the rows changed, the party refuses. A letter that comes again is the same letter, and is taken in once.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from crypto.cross_tables import (
-    SEED_BYTES,
-    Matrix,
-    chunks_of,
-    first_offset,
-    first_share,
-    masked_rows,
-    second_share,
-)
-from crypto.dealing import correction, deals, seeds_letter
-from crypto.errors import Malformed
+from crypto.cross_tables import Matrix, with_last_bins
 from fed_node.errors import SecondVector, SharesMissing
 from fed_node.linkage.state import Page
-from synth.encoding.bins import Bins
 from synth.encoding.contingency import Ints
 from synth.errors import ProtocolError
-from synth.linkage.pairs import Geometry, Pair, dealer_of
+from synth.interface import Arrays
+from synth.linkage.pairs import Geometry, Pair
 from synth.plan import Plan
 
 Letters = dict[str, bytes]  # by recipient, or by sender
 
 
-class Exchange:
-    """One party's part."""
+class Exchange(ABC):
+    """One party's part: letters by step, then shares."""
 
     def __init__(self, plan: Plan, party: str, page: Page) -> None:
         self.plan, self.party, self.page = plan, party, page
 
+    @abstractmethod
     def seeds(self, geometry: Geometry, ones: Ints) -> Letters:
-        """To every dealer: the seeds of this party's masks, one for each other party."""
-        self._begin(geometry, ones)
-        by_dealer: dict[str, list[tuple[str, bytes]]] = {}
-        for pair in self._pairs(geometry):
-            other = self._other(pair)
-            by_dealer.setdefault(dealer_of(self.plan, pair), []).append((other, self._seed(other)))
-        return {dealer: seeds_letter(seeds) for dealer, seeds in by_dealer.items()}
+        """What must be known before rows are sent: to dealers, or to the other party."""
 
+    @abstractmethod
     def deal(self, geometry: Geometry, letters: Mapping[str, bytes]) -> Letters:
-        """As a dealer: to the second of every pair, its correction."""
-        return deals(geometry.dealt_by(self.party), chunks_of(geometry.places, geometry.widest), letters)
+        """Take in what the step before wrote; as a dealer, write to the second of every pair."""
 
-    def take_deals(self, geometry: Geometry, letters: Mapping[str, bytes]) -> None:
-        for pair in self._pairs(geometry):
-            if self.party != pair[1] or self._name("dealt", pair) in self.page.arrays:
-                continue
-            content = correction(letters.get(dealer_of(self.plan, pair), b""), pair[0])
-            self.page.note({}, {self._name("dealt", pair): _matrix(content, *geometry.widths(pair))})
+    @abstractmethod
+    def take_deals(self, geometry: Geometry, letters: Mapping[str, bytes]) -> None: ...
 
+    @abstractmethod
     def rows(self, geometry: Geometry, ones: Ints, chunk: int) -> Letters:
-        """To every other party: a chunk of this one's rows, masked; nothing after the last."""
-        self._begin(geometry, ones)
-        chunks = chunks_of(geometry.places, geometry.widest)
-        if chunk >= len(chunks):
-            return {}
-        width, found = geometry.width(self.party), {}
-        for pair in self._pairs(geometry):
-            seed = self._seed(self._other(pair))
-            found[self._other(pair)] = masked_rows(ones[chunks[chunk]], width, seed, chunk).tobytes()
-        return found
+        """The letters of one round; nothing after the last."""
 
     def take_rows(self, geometry: Geometry, ones: Ints, chunk: int, letters: Mapping[str, bytes]) -> None:
-        """Everybody's chunk, added to the shares; one that was added before is not added again."""
+        """Everybody's letter of one round; one that was taken in before is not taken in again."""
         self._begin(geometry, ones)
-        part = chunks_of(geometry.places, geometry.widest)[chunk]
-        received, shares = dict(self.page.values["received"]), {}
+        received, arrays = dict(self.page.values["received"]), dict[str, Any]()
         for pair in self._pairs(geometry):
             other = self._other(pair)
-            if received[other] > chunk:
+            if received[other] > chunk or chunk >= self._rounds(geometry, pair):
                 continue
             if received[other] < chunk:
-                raise ProtocolError("a chunk of masked rows came before the one that it follows")
-            theirs = _matrix(letters.get(other, b""), part.stop - part.start, geometry.width(other))
-            added = self._added(geometry, pair, ones[part], theirs, chunk)
-            shares[self._name("share", pair)] = self.page.arrays[self._name("share", pair)].astype(np.uint32) + added
+                raise ProtocolError("a letter came before the one that it follows")
+            arrays |= self._taken(geometry, pair, ones, letters.get(other, b""), chunk)
             received[other] = chunk + 1
-        self.page.note({"received": received}, dict(shares))
+        self.page.note({"received": received}, arrays)
 
-    def table(self, columns: list[str], shape: tuple[int, ...], bins: Bins, names: list[str], places: int) -> Ints:
-        """This party's share of a table that is not its own: zeros where it holds none of the columns."""
-        owners = [self.plan.owner([column]) for column in columns]
-        if len(columns) != 2 or self.party not in owners or owners[0] == owners[1]:
-            return np.zeros(shape, dtype=np.int64)
-        pair: Pair = (min(map(str, owners)), max(map(str, owners)))
-        geometry = Geometry(self.plan, bins, names, places)
-        share = self._complete(geometry, pair)
+    def is_for(self, geometry: Geometry) -> bool:
+        """Whether these shares are, or are to be, of tables with these bins and places."""
+        return bool(self.page.values.get("digest") == geometry.digest())
+
+    def table(self, columns: list[str], geometry: Geometry) -> Ints:
+        """This party's share of a table across it and another."""
+        owners = [str(self.plan.owner([column])) for column in columns]
+        pair: Pair = (min(owners), max(owners))
+        if self.page.values["received"][self._other(pair)] != self._rounds(geometry, pair):
+            raise SharesMissing(f"not all letters of '{self._other(pair)}' came; the aggregator must carry them first")
         first, second = columns if owners[0] == pair[0] else columns[::-1]
-        block = share[geometry.block(pair[0], first), geometry.block(pair[1], second)].astype(np.int64)
+        share = self._share(geometry, pair)
+        found = with_last_bins(share, geometry.block(pair[0], first), geometry.block(pair[1], second))
+        block = found.astype(np.int64)
         return block if owners[0] == pair[0] else block.T
 
-    def _complete(self, geometry: Geometry, pair: Pair) -> Matrix:
-        values, arrays, other = self.page.values, self.page.arrays, self._other(pair)
-        if values.get("digest") != geometry.digest():
-            raise SharesMissing("no shares were made for these bins; the aggregator must carry the letters first")
-        complete = values["received"][other] == len(chunks_of(geometry.places, geometry.widest))
-        first = self.party == pair[0]
-        if not complete or not (first or self._name("dealt", pair) in arrays):
-            raise SharesMissing(f"not all letters of '{other}' came; the aggregator must carry them first")
-        rest = first_offset(self._seed(other), geometry.widths(pair)) if first else arrays[self._name("dealt", pair)]
-        return arrays[self._name("share", pair)].astype(np.uint32) + rest.astype(np.uint32)
+    @abstractmethod
+    def _rounds(self, geometry: Geometry, pair: Pair) -> int:
+        """Rounds of letters that the pair needs."""
 
-    def _added(self, geometry: Geometry, pair: Pair, ones: Ints, theirs: Matrix, chunk: int) -> Matrix:
-        width = geometry.width(self.party)
-        if self.party == pair[0]:
-            return first_share(ones, width, theirs)
-        return second_share(theirs, width, self._seed(pair[0]), chunk)
+    @abstractmethod
+    def _taken(self, geometry: Geometry, pair: Pair, ones: Ints, letter: bytes, chunk: int) -> Arrays:
+        """What to write down of the other's letter of one round."""
+
+    @abstractmethod
+    def _share(self, geometry: Geometry, pair: Pair) -> Matrix:
+        """This party's share of all tables of the pair, every letter having come."""
+
+    @abstractmethod
+    def _secrets(self, geometry: Geometry) -> tuple[dict[str, Any], Arrays]:
+        """Made once, for this matrix alone."""
 
     def _begin(self, geometry: Geometry, ones: Ints) -> None:
-        """Seeds for this very matrix, written down before they are used; for another one there are none."""
+        """Secrets for this very matrix, written down before they are used; for another one there are none."""
         masked = hashlib.sha256(np.ascontiguousarray(ones, dtype="<i8").tobytes()).hexdigest()
         now = {"digest": geometry.digest(), "masked": masked}
         if "digest" in self.page.values:
@@ -129,15 +103,9 @@ class Exchange:
                     "shares were made for other bins, places or rows; one mask must not cover both. Start a new run."
                 )
             return
+        values, arrays = self._secrets(geometry)
         others = [self._other(pair) for pair in self._pairs(geometry)]
-        seeds = {other: os.urandom(SEED_BYTES).hex() for other in others}
-        empty = {
-            self._name("share", pair): np.zeros(geometry.widths(pair), np.uint32) for pair in self._pairs(geometry)
-        }
-        self.page.note(now | {"seeds": seeds, "received": dict.fromkeys(others, 0)}, dict(empty))
-
-    def _seed(self, other: str) -> bytes:
-        return bytes.fromhex(self.page.values["seeds"][other])
+        self.page.note(now | values | {"received": dict.fromkeys(others, 0)}, arrays)
 
     def _pairs(self, geometry: Geometry) -> list[Pair]:
         return [pair for pair in geometry.pairs if self.party in pair]
@@ -148,8 +116,7 @@ class Exchange:
     def _name(self, kind: str, pair: Pair) -> str:
         return f"{kind}/{self._other(pair)}"
 
-
-def _matrix(content: bytes, rows: int, width: int) -> Matrix:
-    if len(content) != 4 * rows * width:
-        raise Malformed("a letter does not hold a matrix of the size that the plan and its bins say")
-    return np.frombuffer(content, dtype="<u4").reshape(rows, width)
+    def _kept(self, kind: str, pair: Pair) -> Any:
+        if (found := self.page.arrays.get(self._name(kind, pair))) is None:
+            raise SharesMissing(f"a letter before this one did not come ({kind}); the aggregator must carry it first")
+        return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from fed_node.errors import AskOutsidePlan
@@ -28,13 +29,13 @@ def rows_of(plan: Plan, settings: PartySettings, home: Path, seal: Seal, coin: C
     return LinkedTable(plan, settings.name, people, seal.sessions.folder)
 
 
-def post_of(plan: Plan, rows: Rows, training: Inquiry, seal: Seal) -> Post:
+def post_of(plan: Plan, rows: Rows, inquiries: Mapping[str, Inquiry], seal: Seal) -> Post:
     if not isinstance(rows, LinkedTable):
         raise AskOutsidePlan("parties write each other letters only under a plan by columns")
-    return Post(plan, rows, training, seal)
+    return Post(plan, rows, inquiries, seal)
 
 
 def forget(seal: Seal) -> None:
     """The run has ended: nobody needs its pseudonyms' key, seeds or shares again."""
-    for page in (PAGE, SHARES):
+    for page in (PAGE, *SHARES.values()):
         seal.sessions.folder.remove(page)

@@ -14,8 +14,10 @@ from itertools import combinations
 
 import numpy as np
 
-from fed_node.errors import NoSession, RowsMisaligned
-from fed_node.linkage.exchange import Exchange
+from crypto.cross_tables import places_of_ones
+from fed_node.errors import NoSession, RowsMisaligned, SharesMissing
+from fed_node.linkage.dealt import DealtExchange
+from fed_node.linkage.encrypted import EncryptedExchange
 from fed_node.linkage.people import NOBODY, People, pseudonyms
 from fed_node.linkage.state import Page
 from fed_node.seal.run_folder import RunFolder
@@ -27,10 +29,13 @@ from synth.encoding.records import Records
 from synth.encoding.rows import ROWS_AT_ONCE
 from synth.encoding.scales import scale_of
 from synth.linkage.linked import LinkedRows, Tokens, room, strangers
+from synth.linkage.pairs import SHARED_PHASES, Geometry
+from synth.linkage.settings import NOBODY_DEALS
 from synth.plan import Plan
 from synth.privacy.noise import NoiseSource, seeded_source
 
-PAGE, SHARES = "linkage", "shares"
+PAGE = "linkage"
+SHARES = {phase: f"shares-{phase}" for phase in SHARED_PHASES}
 NO_SEAL = bytes(32)
 
 
@@ -41,7 +46,8 @@ class LinkedTable(LinkedRows):
         self.plan, self.party, self.source = plan, party, people
         self.columns = plan.columns_of(party)
         self.page = Page.read(folder, PAGE)
-        self.exchange = Exchange(plan, party, Page.read(folder, SHARES))
+        how = DealtExchange if plan.linkage is None or plan.linkage.dealer != NOBODY_DEALS else EncryptedExchange
+        self.exchanges = {phase: how(plan, party, Page.read(folder, page)) for phase, page in SHARES.items()}
         self._ones: tuple[bytes, Ints] | None = None  # of the bins asked for last: every chunk needs them
 
     # Alignment
@@ -78,8 +84,9 @@ class LinkedTable(LinkedRows):
             self.page.note({"places": places})
             return NO_SEAL
         tokens = {} if isinstance(kept, int) else {"kept": kept}
-        content = self._standing(self._order_of(kept), kept)
-        self.page.note({"places": places, "standing": content.hex(), "agreed": False}, tokens)
+        content = self._standing(kept)
+        whose = self._whose(self._order_of(kept)).hex()
+        self.page.note({"places": places, "standing": content.hex(), "whose": whose, "agreed": False}, tokens)
         vars(self).pop("order", None)
         return self._seal(self.party, content)
 
@@ -108,7 +115,7 @@ class LinkedTable(LinkedRows):
             return np.full(self.places, NOBODY, dtype=np.int64)
         kept = self.page.arrays["kept"].astype(np.uint64) if "kept" in self.page.arrays else self.places
         order = self._order_of(kept)
-        if self._standing(order, kept).hex() != self.page.values["standing"]:
+        if self._whose(order).hex() != self.page.values["whose"]:
             raise RowsMisaligned("the rows are others than those that were aligned; restore them or start a new run")
         return np.where(order == NOBODY, NOBODY, self.source.record[order]) if len(self.source.keys) else order
 
@@ -128,11 +135,20 @@ class LinkedTable(LinkedRows):
         found = np.minimum(np.searchsorted(self._tokens, kept, sorter=sorting), len(sorting) - 1)
         return np.where(self._tokens[sorting[found]] == kept, sorting[found], NOBODY)
 
-    def _standing(self, order: Ints, kept: Tokens | int) -> bytes:
-        """Who is where, as a digest: the pseudonyms in order, and which places hold somebody."""
+    def _standing(self, kept: Tokens | int) -> bytes:
+        """Who is where, as a digest: the pseudonyms in order.
+
+        Whether somebody is at a place here is not in it. The aggregator may take in a pseudonym of one party's list and
+        would learn from a refusal whether it is a person or a stranger, which the noisy counts of people are to hide.
+        Somebody who is here alone counts here alone, as one person, which the tables' noise covers, too."""
         tokens = np.sort(self._tokens) if isinstance(kept, int) else kept
-        content = [np.array(order.shape), tokens.astype("<u8"), order != NOBODY]
-        return hashlib.sha256(b"".join(part.tobytes() for part in content)).digest()
+        places = np.array(kept if isinstance(kept, int) else len(kept), dtype="<i8")
+        return hashlib.sha256(places.tobytes() + tokens.astype("<u8").tobytes()).digest()
+
+    def _whose(self, order: Ints) -> bytes:
+        """Which of this party's people are at which places: for its own memory."""
+        here = np.append(self._tokens, np.uint64(0))[order]  # NOBODY is the last
+        return hashlib.sha256(here.astype("<u8").tobytes() + (order != NOBODY).tobytes()).digest()
 
     def _seal(self, party: str, content: bytes) -> bytes:
         return hmac.new(self.secret, b"fedsynth order\0" + party.encode() + b"\0" + content, hashlib.sha256).digest()
@@ -171,33 +187,43 @@ class LinkedTable(LinkedRows):
     def tables(self, bins: Bins, names: list[str], cliques: Sequence[Clique]) -> Ints:
         sizes, found = [bins.size(name) for name in names], list[Ints]()
         own = [clique for clique in cliques if self._holds(clique, names)]
+        geometry = Geometry(self.plan, bins, names, self.places)
         counted = iter(contingency.split(super().tables(bins, names, own), own, sizes))
         for clique in cliques:
             if clique in own:
                 table = next(counted).astype(np.int64)
             else:
                 shape = tuple(sizes[column] for column in clique)
-                table = self.exchange.table([names[column] for column in clique], shape, bins, names, self.places)
+                table = self._share([names[column] for column in clique], shape, geometry)
             found.append(table.ravel())
         return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 
+    def _share(self, columns: list[str], shape: tuple[int, ...], geometry: Geometry) -> Ints:
+        """This party's share of a table that is not its own: zeros where it holds none of the columns."""
+        owners = [self.plan.owner([column]) for column in columns]
+        if len(columns) != 2 or self.party not in owners or owners[0] == owners[1]:
+            return np.zeros(shape, dtype=np.int64)
+        made = [exchange for exchange in self.exchanges.values() if exchange.is_for(geometry)]
+        if not made:
+            raise SharesMissing("no shares were made for these bins; the aggregator must carry the letters first")
+        return made[0].table(columns, geometry)
+
     def places_of_ones(self, bins: Bins, names: list[str]) -> Ints:
-        """This party's rows as one-hot rows over the bins of its columns: where each one is, (places, columns)."""
+        """This party's rows as one-hot rows over the bins of its columns: where each one is."""
         cuts = bins.of_cell.tobytes()
         if self._ones is not None and self._ones[0] == cuts:
             return self._ones[1]
         held = [name for name in names if name in self.columns]
-        starts = np.cumsum([0, *(bins.size(name) for name in held)])
         found = np.full((self.places, len(held)), NOBODY, dtype=np.int64)
         rows = np.flatnonzero(self.order != NOBODY)
         done = 0
         for piece in self.pieces():
             here = rows[done : done + len(piece)]
             for number, index in enumerate(bins.index(piece, held)):
-                found[here, number] = starts[number] + index
+                found[here, number] = index
             done += len(piece)
-        self._ones = cuts, found
-        return found
+        self._ones = cuts, places_of_ones(found, [bins.size(name) for name in held])
+        return self._ones[1]
 
     def _holds(self, clique: Clique, names: list[str]) -> bool:
         return all(names[column] in self.columns for column in clique)

@@ -6,8 +6,6 @@ rows: charges follow from plans that the party approved.
 
 from __future__ import annotations
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from fed_node.errors import StoreError
@@ -44,26 +42,3 @@ class BudgetMetrics:
         }
         lines = [f"# TYPE {name} gauge\n{name}{labels} {value}" for name, value in values.items() if value is not None]
         return "\n".join(["fedsynth_up 1", "fedsynth_ledger_readable 1", *lines]) + "\n"
-
-
-def serve_metrics(metrics: BudgetMetrics, port: int) -> ThreadingHTTPServer:
-    """Answer GET /metrics, in threads of its own, until `shutdown`."""
-
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if self.path != "/metrics":
-                self.send_error(404)
-                return
-            content = metrics.text().encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Scrapes are not worth a line each."""
-
-    server = ThreadingHTTPServer(("", port), Page)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server

@@ -31,9 +31,7 @@ from fed_node.process.client_app import app
 
 log = logging.getLogger("fed_node")
 
-ALERT_POLL_SECONDS = 0.05
-ALERT_SECONDS = 60.0  # after a task, the next one is expected for so long
-IDLE_POLL_SECONDS = 0.5  # otherwise an idle node would be busy asking
+IDLE_POLL_SECONDS = 0.3  # after a question that the SuperNode did not keep until there was a task
 PULL_SECONDS = 120.0  # for a message's arrays to arrive after its envelope
 PULL_POLL_SECONDS = 0.05  # Flower: 1, then 2, 4, 8
 AWAY_SECONDS = 1.0  # between attempts while the SuperNode is not there
@@ -41,16 +39,16 @@ AWAY_SECONDS = 1.0  # between attempts while the SuperNode is not there
 
 def serve(address: str) -> None:
     """Ask the SuperNode for tasks, for ever."""
-    runtime, away, alert_until = _runtime(address), False, 0.0
+    runtime, away = _runtime(address), False
     while True:
+        began = time.monotonic()
         try:
             given = runtime.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]))
             away = False
             if given.token:
                 carry_out(_runtime(address, RuntimeTokenHttpInterceptor(given.token)))
-                alert_until = time.monotonic() + ALERT_SECONDS
-            else:
-                time.sleep(ALERT_POLL_SECONDS if time.monotonic() < alert_until else IDLE_POLL_SECONDS)
+            elif time.monotonic() - began < IDLE_POLL_SECONDS:
+                time.sleep(IDLE_POLL_SECONDS)
         except ObjectPullError:  # the aggregator went away in the middle; Flower would wait two hours
             log.warning("a message never arrived as a whole and was given up")
         except httpx.HTTPError as error:  # it restarts; Flower gives the task up by itself

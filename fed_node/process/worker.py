@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from fed_node.consent.administration import ADDRESS, administer
@@ -110,7 +111,15 @@ def serve(home: Path, path: Path, administration: Path | None = None) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: told_to_end.set())
     with closing(Worker(party, path, administration, network)):
+        threading.Thread(target=attempt, args=("prepare", partial(prepare, party)), daemon=True).start()
         told_to_end.wait()
+
+
+def prepare(party: Party) -> None:
+    """Load and work out what the runs of approved plans will need before anybody asks for it: after a restart."""
+    for digest in party.approvals.digests():
+        if party.ledger.is_set_aside(digest):
+            party.prices.worked_out(party.approvals.get(digest))
 
 
 def _network(party: Party) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -202,8 +203,9 @@ def serve(
     Exit codes: 0 told to end, 2 settings, 6 the volume fails or another worker holds the ledger.
     """
     from fed_node.process import logs
-    from fed_node.process.prometheus import BudgetMetrics, serve_metrics
+    from fed_node.process.prometheus import BudgetMetrics
     from fed_node.process.worker import serve as serve_party
+    from synth.metrics_page import serve_metrics
 
     settings = PartySettings.load(home)
     if settings.seed is not None:
@@ -211,10 +213,19 @@ def serve(
     if budget_of(settings, policy_at(home)) is None:
         raise InputError("neither policy.yaml nor party.yaml states a budget; without one nothing is answered.")
     identity_of(home)
+    _require_device()
     logs.log_worker(home / LOG, settings.debug_values)
     if metrics_port is not None:
-        serve_metrics(BudgetMetrics(settings.name, home / LEDGER), metrics_port)
+        serve_metrics(BudgetMetrics(settings.name, home / LEDGER).text, metrics_port)
     serve_party(home, socket or home / SOCKET, administration)
+
+
+def _require_device() -> None:
+    """A GPU that was asked for and is not there is said at the start, not in the middle of a run."""
+    if os.environ.get("FEDSYNTH_DEVICE", "cpu") not in ("", "cpu"):
+        from synth.neural.device import chosen  # loads torch
+
+        chosen()
 
 
 def _show(console: Console, identity: Identity) -> None:

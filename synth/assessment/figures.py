@@ -27,33 +27,33 @@ def row_count(tables: Sequence[Floats]) -> float:
     return max(float(np.array([table.sum() for table in tables]) @ weights / weights.sum()), FEWEST_ROWS)
 
 
-def variation(real: Sequence[Floats], synthetic: Sequence[Floats], rows: float, variance: float) -> Figure:
-    """Total variation distance, mean over tables of noisy counts of `rows` real rows.
+def variation(real: Sequence[Floats], synthetic: Sequence[Floats], rows: float, variances: Sequence[float]) -> Figure:
+    """Total variation distance, mean over tables of noisy counts of `rows` real rows; `variances` by table.
 
     With differences d and noise e, both over cells: ½Σ|d + e| is too large by what the noise adds, and its mean bounds
     ½Σ|d| from above; ¼kΣ((d + e)² − σ²) over k cells is right in the mean, and bounds the square (Cauchy-Schwarz).
     The estimate scales the first by what the second says is not noise: exact for bell-shaped differences."""
     gaps = [table / rows - made / made.sum() for table, made in zip(real, synthetic, strict=True)]
-    noise = variance / rows**2
+    noises = [variance / rows**2 for variance in variances]
     seen = _mean([np.abs(gap).sum() / 2 for gap in gaps])
-    if noise == 0:
+    if not any(noises):
         return Figure(value=seen, low=seen, high=seen, noise_floor=0.0)
-    squares = np.array([gap.size / 4 * (np.square(gap).sum() - gap.size * noise) for gap in gaps])
-    own = np.array([gap.size**2 / 4 * noise for gap in gaps])
+    each = list(zip(gaps, noises, strict=True))
+    squares = np.array([gap.size / 4 * (np.square(gap).sum() - gap.size * noise) for gap, noise in each])
+    own = np.array([gap.size**2 / 4 * noise for gap, noise in each])
     square, expected = float(squares.mean()), float(own.mean())
     value = seen * np.sqrt(max(square, 0.0) / (max(square, 0.0) + expected))
-    floor = _mean([gap.size / 2 * MEAN_SIZE * np.sqrt(noise) for gap in gaps])
-    cells = sum(gap.size for gap in gaps)
-    wobble = np.sqrt(cells * noise) / 2 / len(gaps)  # standard deviation of `seen`, at most
-    high = min(seen + EITHER * wobble, np.sqrt(max(square + EITHER * _square_error(gaps, noise), 0.0)))
+    floor = _mean([gap.size / 2 * MEAN_SIZE * np.sqrt(noise) for gap, noise in each])
+    wobble = np.sqrt(sum(gap.size * noise for gap, noise in each)) / 2 / len(gaps)  # deviation of `seen`, at most
+    high = min(seen + EITHER * wobble, np.sqrt(max(square + EITHER * _square_error(each), 0.0)))
     low = seen - floor - ONE_SIDED * wobble * np.sqrt(1 - 2 / np.pi)
     return _figure(value, min(low, value), max(high, value), floor)
 
 
-def _square_error(gaps: Sequence[Floats], noise: float) -> float:
+def _square_error(gaps: Sequence[tuple[Floats, float]]) -> float:
     """The standard deviation of the mean of the squares above."""
     total = 0.0
-    for gap in gaps:
+    for gap, noise in gaps:
         real = max(float(np.square(gap).sum()) - gap.size * noise, 0.0)
         total += (gap.size / 4) ** 2 * (2 * gap.size * noise**2 + 4 * noise * real)
     return float(np.sqrt(total)) / len(gaps)

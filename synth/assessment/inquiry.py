@@ -6,6 +6,9 @@ What is asked is computed from what was released already, so it is public; what 
 can change: every row lies in one cell of each histogram, whatever bins, weights or row numbers a party is sent.
 Parties score the rows that they trained on. What that flatters is bounded by ε: a table that depends little on any
 row cannot fit them much better than their like (docs/decisions/0009-assessment-and-gate.md has figures).
+
+Where parties hold different columns there are histograms of columns and pairs alone, the latter in shares where they
+lie across two parties: a scorecard's outcome and a copied row are about whole rows.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from synth.assessment.gate import judge
 from synth.assessment.record import AssessmentRecord, Figure
 from synth.assessment.scorecard import BUCKETS, HEAVIEST, Scorecard, train
 from synth.budget import assessment_events
+from synth.counting.ownership import sides_of, table_variances
+from synth.counting.party_side import with_noise
 from synth.encoding import contingency
 from synth.encoding.bins import BinLimits, Bins, refine
 from synth.encoding.cells import Cells
@@ -31,7 +36,7 @@ from synth.plan import Plan
 from synth.privacy.claims import claim_of
 from synth.privacy.events import Event, Unaccounted, as_records
 from synth.privacy.noise import NoiseSource
-from synth.privacy.shares import share_of, summed_variance
+from synth.privacy.shares import summed_variance
 from synth.statistics.histograms import Statistics
 
 BIN_SIGMAS = 4.0  # rows that a bin should hold, in standard deviations of the noise of one count
@@ -51,7 +56,9 @@ class AssessmentInquiry(Inquiry):
         self.names = list(plan.modelled.released)
         columns: list[Clique] = [(place,) for place in range(len(self.names))]
         self.cliques = {"columns": columns, "pairs": schedule.compared_pairs(plan)}
-        self.classes, self.judged = schedule.class_count(plan.modelled), schedule.judged_classes(plan.modelled)
+        self.whole_rows = plan.partition == "rows"
+        self.classes = schedule.class_count(plan.modelled) if self.whole_rows else 0
+        self.judged = schedule.judged_classes(plan.modelled) if self.whole_rows else []
         self.events = assessment_events(plan)
         self.question: Arrays = {}
         self.counts: Arrays = {}  # opened sums, by part
@@ -67,7 +74,9 @@ class AssessmentInquiry(Inquiry):
         sigma = max((self._variance(part) for part in self.cliques), default=0.0) ** 0.5
         limits = BinLimits(self.settings.bins, self.settings.bins, BIN_SIGMAS * sigma, BIN_SIGMAS * sigma)
         bins = refine(self.cells, statistics.counts, statistics.variance**0.5, limits)
-        self.question = {"bins": bins.of_cell, "rows": np.sort(row_numbers(self.cells, rows))}
+        self.question = {"bins": bins.of_cell}
+        if self.whole_rows:
+            self.question["rows"] = np.sort(row_numbers(self.cells, rows))
         if self.classes:
             card = train(self.cells, rows, self._target, self.classes, self.judged)
             self.question |= {"weights": card.weights, "edges": card.edges}
@@ -125,23 +134,31 @@ class AssessmentInquiry(Inquiry):
 
     def answer(self, ask: Ask, party: str, data: Rows, local: Arrays, noise: NoiseSource) -> tuple[Answer, Arrays]:
         bins = self._checked(ask)
-        counts = self._counted(data, bins) | {"outcomes": self._outcomes(ask.arrays, data)}
+        counts = self._counted(data, bins)
+        if self.whole_rows:
+            counts["outcomes"] = self._outcomes(ask.arrays, data)
         for part, event in self.events.items():
-            drawn = noise.child(part).skellam(share_of(self.plan, event), len(counts[part]))
-            counts[part] = np.minimum(counts[part], self.plan.largest_count) + drawn
+            sides = sides_of(self.plan, party, bins, self.names, self.cliques.get(part, []))
+            counts[part] = with_noise(counts[part], self.plan, event, noise.child(part), sides)
         return Answer(counts, weight=self.plan.share(party)), local
 
     def _checked(self, ask: Ask) -> Bins:
         """The bins of an ask that can be answered; refuses any other."""
         whole_numbers(ask, self.phase)
-        require_names(ask.arrays, ["bins", "rows", *(["weights", "edges"] if self.classes else [])])
-        checked(ask.arrays, "rows", Form((self.plan.rows,), np.uint64))
+        rows = ["rows"] if self.whole_rows else []
+        require_names(ask.arrays, ["bins", *rows, *(["weights", "edges"] if self.classes else [])])
+        if self.whole_rows:
+            checked(ask.arrays, "rows", Form((self.plan.rows,), np.uint64))
         if self.classes:
             weights = checked(ask.arrays, "weights", Form((self.classes, self.cells.size)))
             edges = checked(ask.arrays, "edges", Form((len(self.judged), BUCKETS - 1)))
             if np.abs(weights).max() > HEAVIEST or (np.diff(edges) < 0).any():
                 raise ProtocolError("a scorecard's weights are beyond reason, or its buckets out of order")
         return Bins(self.cells, checked(ask.arrays, "bins", Form((self.cells.size,), np.int64)))
+
+    def counted_bins(self, ask: Ask) -> Bins:
+        """What a party counts by, before it is asked for tables across parties."""
+        return self._checked(ask)
 
     def _counted(self, data: Rows, bins: Bins) -> Arrays:
         return {part: data.tables(bins, self.names, cliques) for part, cliques in self.cliques.items() if cliques}
@@ -173,7 +190,12 @@ class AssessmentInquiry(Inquiry):
         for part, name in (("columns", "tvd_one_way"), ("pairs", "tvd_two_way")):
             if part in tables:
                 synthetic = self._tables(part, made[part], bins)
-                found[name] = figures.variation(tables[part], synthetic, real_rows, self._variance(part))
+                each = table_variances(self.plan, self.names, self.cliques[part], self._variance(part))
+                found[name] = figures.variation(tables[part], synthetic, real_rows, each)
+        return found | (self._outcome_figures(rows, seed, real_rows) if self.whole_rows else {})
+
+    def _outcome_figures(self, rows: Records, seed: int, real_rows: float) -> dict[str, Figure]:
+        found = {}
         curves = len(self.judged) * 2 * BUCKETS
         outcomes, noise = self.counts["outcomes"].astype(np.float64), self._variance("outcomes")
         flags = dict(zip(schedule.flags(self.plan.modelled), outcomes[curves:].reshape(-1, 2), strict=True))

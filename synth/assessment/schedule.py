@@ -6,6 +6,8 @@ as there are histograms, each by 1:
     columns     one histogram a column
     pairs       one table for each compared pair of columns
     outcomes    score bucket × label for every judged class; predicted right or not; copied or not
+
+An outcome is about a whole row. Where parties hold different columns nobody has one, and there is no such release.
 """
 
 from __future__ import annotations
@@ -50,8 +52,16 @@ def compared_pairs(plan: Plan) -> list[Clique]:
     return sorted(pairs[: plan.assessment.pairs]) if plan.assessment else []
 
 
+def parts(plan: Plan) -> dict[str, float]:
+    """The releases that can be made, and what each may cost of the assessment's ρ."""
+    if plan.partition == "rows":
+        return PARTS
+    tables = {part: share for part, share in PARTS.items() if part != "outcomes"}
+    return {part: share / sum(tables.values()) for part, share in tables.items()}
+
+
 def queries(plan: Plan) -> dict[str, int]:
     """Histograms of each release that has any."""
-    outcomes = len(judged_classes(plan.modelled)) + len(flags(plan.modelled))
+    outcomes = len(judged_classes(plan.modelled)) + len(flags(plan.modelled)) if plan.partition == "rows" else 0
     found = {"columns": len(plan.modelled.released), "pairs": len(compared_pairs(plan)), "outcomes": outcomes}
     return {part: count for part, count in found.items() if count}

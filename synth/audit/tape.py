@@ -24,7 +24,7 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 
-from synth.privacy.dpsgd import LATTICE, PrivateGradient
+from synth.privacy.dpsgd import LATTICE, NoisySum
 from synth.privacy.events import Event
 from synth.privacy.noise import NoiseSource, seeded_source
 from synth.privacy.selection.ballots import BallotBox
@@ -90,7 +90,7 @@ class Tape:
         before = self.replays.releases[number]
         return before.output if before.value.shape == release.value.shape else release.output
 
-    def observed(self, step: Any, gradient: PrivateGradient, *arguments: Any) -> Any:
+    def observed(self, step: Any, gradient: NoisySum, *arguments: Any) -> Any:
         """Carry out a DP-SGD step, whose noise notices what it is added to."""
         if not isinstance(gradient.source, RecordingSource) or gradient.source.tape is not self:
             return step(gradient, *arguments)  # not this party's
@@ -213,13 +213,13 @@ class Noticing(np.ndarray[Any, Any]):
 @contextmanager
 def recorded(tape: Tape) -> Iterator[None]:
     """While open, DP-SGD steps and votes are announced to the tape."""
-    step, cast = PrivateGradient.noisy_sum, BallotBox.cast
+    step, cast = NoisySum.noisy_sum, BallotBox.cast
 
-    def observed(gradient: PrivateGradient, *arguments: Any) -> Any:
+    def observed(gradient: NoisySum, *arguments: Any) -> Any:
         return tape.observed(step, gradient, *arguments)
 
     def observed_votes(box: BallotBox, *arguments: Any) -> Any:
         return tape.observed_votes(cast, box, *arguments)
 
-    with patch.object(PrivateGradient, "noisy_sum", observed), patch.object(BallotBox, "cast", observed_votes):
+    with patch.object(NoisySum, "noisy_sum", observed), patch.object(BallotBox, "cast", observed_votes):
         yield

@@ -163,6 +163,7 @@ def events_of(statement: Statement) -> list[Event]:
 
 
 UPDATES = " Model updates: every party added all the noise itself."
+VOTES = " Votes: every one was randomised by its own party, and nothing rests on the others."
 
 
 def noise_in_words(plan: Plan) -> str:
@@ -179,7 +180,7 @@ def noise_in_words(plan: Plan) -> str:
         f"promise holds if at most {plan.secure_sum.colluders} of them pool what they know with the aggregator"
         + (f" and at most {dropouts} are lost" if dropouts else "")
         + "."
-        + (UPDATES if plan.family.answers == "updates" else "")
+        + {"updates": UPDATES, "votes": VOTES}.get(plan.family.answers, "")
     )
 
 

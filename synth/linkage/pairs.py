@@ -14,11 +14,14 @@ from synth.encoding.bins import Bins
 from synth.encoding.contingency import Clique
 from synth.errors import ProtocolError
 from synth.interface import Ask, Inquiry
-from synth.linkage.settings import AGGREGATOR
+from synth.linkage.settings import AGGREGATOR, NOBODY_DEALS
 from synth.plan import Plan
 from synth.privacy.events import CountNoise
 
 Pair = tuple[str, str]  # by name, the first one first
+
+
+SHARED_PHASES = ("training", "assessment")  # those that count tables across parties, each with shares of its own
 
 
 class CountsPairs(Protocol):
@@ -63,8 +66,13 @@ class Geometry:
         held = set(self.plan.columns_of(party))
         return [name for name in self.names if name in held]
 
+    def sizes(self, party: str) -> list[int]:
+        """Bins of each of them."""
+        return [self.bins.size(name) for name in self.columns(party)]
+
     def width(self, party: str) -> int:
-        return sum(self.bins.size(name) for name in self.columns(party))
+        """Of a party's matrix: whether there is anybody, and all bins but the last of each column."""
+        return 1 + sum(size - 1 for size in self.sizes(party))
 
     def widths(self, pair: Pair) -> tuple[int, int]:
         return self.width(pair[0]), self.width(pair[1])
@@ -78,15 +86,22 @@ class Geometry:
         """Every two parties with counted columns."""
         return list(combinations([party for party in self.plan.holders if self.columns(party)], 2))
 
+    @property
+    def encrypted(self) -> bool:
+        """Nobody deals."""
+        return self.plan.linkage is not None and self.plan.linkage.dealer == NOBODY_DEALS
+
     def dealt_by(self, dealer: str) -> list[tuple[str, str, tuple[int, int]]]:
         """The pairs that a dealer deals for, and how large their matrices are."""
+        if self.encrypted:
+            return []
         return [(*pair, self.widths(pair)) for pair in self.pairs if dealer_of(self.plan, pair) == dealer]
 
     def block(self, party: str, column: str) -> slice:
-        """Where a column's bins are in its party's matrix."""
-        before = self.columns(party)[: self.columns(party).index(column)]
-        start = sum(self.bins.size(name) for name in before)
-        return slice(start, start + self.bins.size(column))
+        """Where a column's bins but the last are in its party's matrix."""
+        before = self.sizes(party)[: self.columns(party).index(column)]
+        start = 1 + sum(size - 1 for size in before)
+        return slice(start, start + self.bins.size(column) - 1)
 
     def digest(self) -> str:
         """What the masks of this exchange are for; for other bins or places there are none."""

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 ASKS = 3  # of an alignment
 MOST_HOLDERS = 8  # the aggregator sees which parties a pseudonym is at: a cell for every set of parties
 MOST_PEOPLE = 10**9
+JUDGED = {"maximum_tvd_one_way", "maximum_tvd_two_way"}  # limits of a gate that tables of pairs can be held against
 AGGREGATOR = "aggregator"  # no party's name where it deals
+NOBODY_DEALS = "none"
 
 
 class Linkage(Strict):
@@ -30,10 +32,11 @@ class Linkage(Strict):
         description="'pseudonyms': parties send keyed hashes of the key, and whoever is not at all of them is left "
         "out. 'presorted': all parties hold exactly the same people, and nothing of them is sent.",
     )
-    dealer: Literal["aggregator"] | None = Field(
+    dealer: Literal["aggregator", "none"] | None = Field(
         None,
         description="Who deals the random triples of cross tables. Left out: a party outside each pair, so three or "
-        "more are needed (one may hold no columns: a notary). 'aggregator': goes with secure_sum.colluders 0 only.",
+        "more are needed (one may hold no columns: a notary). 'aggregator': goes with secure_sum.colluders 0 only. "
+        "'none': nobody, one of two parties encrypts its rows for the other to add up; a hundred times slower.",
     )
 
 
@@ -45,6 +48,12 @@ def problem(plan: Plan) -> str | None:
         return None
     if plan.linkage is None:
         return "'partition: columns' needs a 'linkage' section that names the key column"
+    if plan.unit != "row":
+        return (
+            "'partition: columns' takes one row a person at each party, and nobody there sees a sequence, or all rows "
+            "of a person, whole: leave 'sequence' and 'subject' out of the schema and give each party one row a person "
+            "(steps as columns of their own, sums, last values); or plan by rows"
+        )
     return _columns(plan, plan.linkage) or _procedure(plan) or _trust(plan, plan.linkage)
 
 
@@ -72,8 +81,11 @@ def _procedure(plan: Plan) -> str | None:
         return f"'{plan.synthesizer.name}' cannot be made from tables across parties; use 'marginals' or 'bayes'"
     if plan.profile != "rigorous":
         return "'partition: columns' has no published protocol that holds; leave the profile 'rigorous'"
-    if plan.assessment is not None:
-        return "an assessment needs whole rows, which nobody has under 'partition: columns'; remove the section"
+    if plan.gate is not None and (blind := sorted(set(plan.gate.limits) - JUDGED)):
+        return (
+            f"gate.{blind[0]} is about whole rows, which nobody has under 'partition: columns'; judge the table by "
+            f"{' and '.join(sorted(JUDGED))}, and by the rest wherever whole rows lie in one place"
+        )
     if plan.minimum_parties < len(plan.parties):
         return "under 'partition: columns' nobody can be spared: remove secure_sum.minimum_parties"
     if "plain" in (plan.secure_sum.statistics, plan.secure_sum.updates):
@@ -92,10 +104,12 @@ def _trust(plan: Plan, linkage: Linkage) -> str | None:
                 "secure_sum.colluders 0"
             )
         return None
+    if linkage.dealer == NOBODY_DEALS:
+        return None
     if len(plan.parties) < 3:
         return (
             "two parties have nobody outside the pair to deal: add a third, which may hold no columns (a notary), or "
-            "set linkage.dealer to 'aggregator' with secure_sum.colluders 0"
+            "set linkage.dealer to 'none' (slower), or to 'aggregator' with secure_sum.colluders 0"
         )
     if colluders > 1:
         return "a dealer and one party together could read the other's rows: secure_sum.colluders is 1 at most"

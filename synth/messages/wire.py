@@ -14,15 +14,13 @@ from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 import numpy as np
-from flwr.app import Array as FlowerArray
-from flwr.app import ArrayRecord, ConfigRecord, RecordDict
+from flwr.app import ConfigRecord, RecordDict
 
 from synth.errors import ProtocolError
 from synth.interface import Answer, Array, Arrays, Ask, Scalar
-from synth.messages import npy
-from synth.messages.npy import NotAnArray
 
 T = TypeVar("T")
+PIECE_BYTES = 5 << 20  # as Flower cuts its own arrays; the edge lets 6 MiB through
 
 # Little-endian numbers in at most eight dimensions, nothing else: "<f4 [12, 3]".
 _FORM = re.compile(r"(?P<kind>[|][biu]1|<[iu][248]|<f[248]) \[(?P<shape>(\d{1,12}(, \d{1,12}){0,7})?)\]")
@@ -37,44 +35,42 @@ class Envelope:
 
 
 def to_records(envelope: Envelope) -> RecordDict:
-    """All arrays in one block: to a SuperLink every array is an object of its own, fetched by itself, and every fetch
-    is several writes in its database."""
+    """All in one record, or in one for every so many bytes: to a SuperLink every record and every array is an object
+    of its own, pushed and fetched by itself, and each of that is several writes in its database."""
     arrays = {name: np.asarray(envelope.arrays[name], order="C") for name in sorted(envelope.arrays)}
-    block = np.frombuffer(b"".join(array.tobytes() for array in arrays.values()), np.uint8)
-    layout = {name: f"{array.dtype.str} {list(array.shape)}" for name, array in arrays.items()}
-    return RecordDict(
-        {
-            "arrays": ArrayRecord({"block": FlowerArray(block)}),
-            "layout": ConfigRecord(dict(layout)),
-            "options": ConfigRecord(dict(envelope.options)),
-        }
-    )
+    block = b"".join(array.tobytes() for array in arrays.values())
+    layout = {f"layout/{name}": f"{array.dtype.str} {list(array.shape)}" for name, array in arrays.items()}
+    options = {f"option/{name}": value for name, value in envelope.options.items()}
+    first = ConfigRecord({"block": block[:PIECE_BYTES], **layout, **options})
+    rest = range(PIECE_BYTES, len(block), PIECE_BYTES)
+    pieces = [ConfigRecord({"block": block[start : start + PIECE_BYTES]}) for start in rest]
+    return RecordDict({f"{number:06d}": record for number, record in enumerate([first, *pieces])})
 
 
 def from_records(records: RecordDict) -> Envelope:
-    kinds = set(records.array_records), set(records.config_records), set(records.metric_records)
-    if kinds != ({"arrays"}, {"layout", "options"}, set()) or set(records.array_records["arrays"]) != {"block"}:
-        raise ProtocolError("a message must hold the records 'arrays' (one block), 'layout' and 'options', no others")
-    options = {name: cast(Scalar, value) for name, value in records.config_records["options"].items()}
+    if set(records) != set(records.config_records) or "000000" not in records:
+        raise ProtocolError("a message must hold pieces of one block, and no records of another kind")
+    first, *rest = (record for _, record in sorted(records.config_records.items()))
+    options, layout = _under("option/", first), _under("layout/", first)
     if not all(isinstance(value, bool | int | float | str) for value in options.values()):
         raise ProtocolError("a message's options must be scalars")
-    if not all(map(_is_text, [*options, *options.values(), *records.config_records["layout"]])):
+    if not all(map(_is_text, [*options, *options.values(), *layout])):
         raise ProtocolError("a message holds half of a character")
-    try:
-        block = npy.read(records.array_records["arrays"]["block"].data)  # Flower's own reader believes the header
-    except NotAnArray as error:
-        raise ProtocolError(f"a message's block cannot be read: {error}") from None
-    if block.dtype != np.uint8 or block.ndim != 1:
-        raise ProtocolError("a message's block must be a row of bytes")
-    return Envelope(_arrays_in(block, records.config_records["layout"]), options)
+    if len(first) != 1 + len(options) + len(layout) or any(set(record) != {"block"} for record in rest):
+        raise ProtocolError("a message holds what is neither an option nor a piece of its block")
+    pieces = [record.get("block") for record in (first, *rest)]
+    if not all(isinstance(piece, bytes) for piece in pieces):
+        raise ProtocolError("a message's block must be bytes")
+    block = np.frombuffer(b"".join(cast(list[bytes], pieces)), np.uint8)
+    return Envelope(_arrays_in(block, layout), cast(dict[str, Scalar], options))
 
 
-def _is_text(value: Scalar) -> bool:
+def _is_text(value: object) -> bool:
     """Whether it can be written down: digests and signatures are over bytes."""
     return not isinstance(value, str) or value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-def _arrays_in(block: Array, layout: ConfigRecord) -> Arrays:
+def _arrays_in(block: Array, layout: Mapping[str, object]) -> Arrays:
     """The arrays that `to_records` put one behind the other, in the order of their names."""
     arrays, start = {}, 0
     for name in sorted(layout):

@@ -61,15 +61,15 @@ class Drawing:
     def _made(self, rows: int, codes: Codes, stream: Stream) -> Records:
         features = self.released.features
         if self.candidates == 1:
-            return features.decode(self._candidates(rows, codes, stream)[0].numpy())
+            return features.decode(self._candidates(rows, codes, stream)[0].cpu().numpy())
         matrix, score = self._candidates(max(rows * self.candidates, FEWEST_CANDIDATES), codes, stream)
-        weights = np.exp(score.double().numpy())
+        weights = np.exp(score.double().cpu().numpy())
         if self.fitted and not codes:
             blocks = [s for s in features.spans if s.kind == "label" or s.column in features.cuts]
-            labels = {s.column: matrix[:, s.slice].argmax(1).numpy() for s in blocks}
+            labels = {s.column: matrix[:, s.slice].argmax(1).cpu().numpy() for s in blocks}
             weights = raked(weights, labels, {s.column: self.released.shares(s) for s in blocks})
         kept = chosen(weights, rows, stream.rng)
-        return features.decode(matrix.numpy()[kept])
+        return features.decode(matrix.cpu().numpy()[kept])
 
     def _candidates(self, count: int, codes: Codes, stream: Stream) -> tuple[Tensor, Tensor]:
         pieces = [self.draw(min(CHUNK, count - start), codes, stream) for start in range(0, count, CHUNK)]
@@ -91,6 +91,16 @@ def drawn(raw: Tensor, spans: Sequence[Span], codes: Codes, stream: Stream, like
             label = codes[span.column] if fixed else noisy[:, span.slice].argmax(1)
             rows[torch.arange(len(raw)), span.start + label] = 1.0
     return rows
+
+
+def chance(raw: Tensor, spans: Sequence[Span], codes: Codes) -> Tensor:
+    """[rows]: the log of how likely each raw output makes the labels that are fixed, beside the likeliest; drawn rows
+    are kept in proportion to it, which makes them draws given these labels."""
+    score = raw.new_zeros(len(raw))
+    for span in spans:
+        if span.kind == "label" and span.column in codes:
+            score = score + raw[:, span.slice].log_softmax(1)[:, codes[span.column]]
+    return score - score.max() if len(score) else score
 
 
 def codes_of(table: Schema, where: Mapping[str, str]) -> dict[str, int]:

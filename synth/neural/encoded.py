@@ -32,8 +32,8 @@ class RowsOnDemand:
         return len(self.data)
 
     def __getitem__(self, numbers: Tensor) -> Tensor:
-        places = numbers.numpy()
-        return torch.from_numpy(self.features.encode_some(self.data.take(places), places, self.seed))
+        places = numbers.cpu().numpy()
+        return torch.as_tensor(self.features.encode_some(self.data.take(places), places, self.seed))
 
 
 def fits(data: Records, features: Features) -> bool:

@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 
 from synth.family import Declaration, FamilySettings
 from synth.neural.pretraining_settings import Pretrain
-from synth.neural.regime import Exchange, Published, Regime
+from synth.neural.regime import Exchange, Published, Regime, Update
 from synth.neural.server_settings import ServerSettings
+from synth.neural.vote_settings import VoteSettings
 
 LAST_PACE = 0.05  # of the learning rate: it falls evenly from round to round
 
@@ -45,6 +46,12 @@ class AveragedSettings(FamilySettings):
     )
     server: ServerSettings = Field(default_factory=ServerSettings, description="The federated optimiser.")
     pretrain: Pretrain = None
+    update: Update = Field(
+        "average",
+        description="'average': steps of clipped gradients, exchanged as `exchange` says. 'signds': groups of records "
+        "vote for weights under local privacy, and the parties sum votes (see `votes`); a step is a round.",
+    )
+    votes: VoteSettings = Field(default_factory=VoteSettings, description="How groups vote with update 'signds'.")
     noise_multiplier: float | None = Field(
         None, gt=0, description="Noise of the faithful profile, its own if left out. The rigorous one computes it."
     )
@@ -73,6 +80,7 @@ class AveragedSettings(FamilySettings):
             bins=self.bins,
             exchange=self.exchange,
             pretrain=self.pretrain,
+            votes=self.votes if self.update == "signds" else None,
         )
 
     def declared(self, *, private: bool, faithful: bool) -> Declaration:

@@ -7,7 +7,8 @@ against each other writes a `Model`, with a step of its own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Generic, TypeVar
 
 from torch import Tensor, nn
@@ -80,6 +81,15 @@ class RowLossModel(Model[Network]):
     def losses(self, network: Network, rows: Tensor, stream: Stream) -> Tensor:
         """[rows]: the loss of each row, a function of that row and of luck alone. Runs the whole network."""
 
+    def step_losses(self, network: Network, made_up: Stream) -> Callable[[Tensor, Stream], Tensor]:
+        """The losses of one step. What they all are held against depends on no row and is made once, from `made_up`:
+        were it drawn with the rows, one row more could change it for others."""
+        return partial(self.losses, network)
+
+    def group_loss(self, network: Network, rows: Tensor, there: Tensor, stream: Stream) -> Tensor:
+        """Of a group that votes: the mean over those of its places that are taken. Its rows may be coupled."""
+        return (self.losses(network, rows, stream) * there).sum() / there.sum().clamp(min=1.0)
+
     def optimizers(self, network: Network) -> Mapping[str, Adam]:
         return {"network": Adam(network.parameters(), self.learning_rate, betas=BETAS)}
 
@@ -87,7 +97,8 @@ class RowLossModel(Model[Network]):
         gradient = local.gradient(network)
 
         def step(streams: StepStreams) -> None:
-            slopes = gradient(lambda rows: self.losses(network, rows, streams.dropout), local.batch(streams))
+            losses = self.step_losses(network, streams.made_up)
+            slopes = gradient(lambda rows: losses(rows, streams.dropout), local.batch(streams))
             set_gradient(network, slopes)
             optimizers["network"].step()
 

@@ -21,7 +21,7 @@ class Pretraining(Strict):
         1500, ge=1, le=1_000_000, description="Plain steps at the aggregator, on rows drawn from the fitted counts."
     )
     pace: float = Field(
-        0.2, gt=0, le=1, description="Of the learning rate, for the private steps: they correct and do not start over."
+        0.1, gt=0, le=1, description="Of the learning rate, for the private steps: they correct and do not start over."
     )
 
     def asks(self, *, private: bool) -> int:

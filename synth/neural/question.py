@@ -40,7 +40,7 @@ class Question:
 
 def read(plan: Plan, weighting: Weighting, bins: int | None, forms_of: FormsOf, ask: Ask, party: str) -> Question:
     """The whole ask but its options; refuses anything that training could not start from."""
-    features = _features(plan, bins, ask.arrays)
+    features = asked_features(plan, bins, ask.arrays)
     forms = forms_of(features)
     discrete = {FREQUENCIES + span.column: span for span in features.discrete_spans}
     shares = [SHARES] if weighting == "similarity" else []
@@ -50,7 +50,8 @@ def read(plan: Plan, weighting: Weighting, bins: int | None, forms_of: FormsOf, 
     return Question(features, frequencies, _share(plan, weighting, ask, party))
 
 
-def _features(plan: Plan, bins: int | None, arrays: Arrays) -> Features:
+def asked_features(plan: Plan, bins: int | None, arrays: Arrays) -> Features:
+    """The encoding of an ask, with no more bins or modes than the plan allows."""
     for name in plan.modelled.numeric:
         if bins is None:
             _check_mixture(arrays, PREFIX + name)

@@ -8,9 +8,11 @@ from typing import Literal
 from synth.family import Declaration, Sampling, StatisticsNeed
 from synth.neural.pretraining_settings import Pretraining
 from synth.neural.server_settings import FED_AVG, ServerSettings
+from synth.neural.vote_settings import VoteSettings
 
 Weighting = Literal["rows", "similarity"]
 Exchange = Literal["weights", "gradients"]
+Update = Literal["average", "signds"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,9 @@ class Published:
     noise_multiplier: float | None  # None: its accountant starts anew every round, and the noise is for one round
     gap: str  # what its accountant overlooks, which makes its ε nominal
     statistics: StatisticsNeed = "histogram"
+    bins: bool = False  # whether its numbers are in bins
+    votes: bool = False  # whether its clients vote for weights
+    clients: bool = False  # whether it protects all that a client has, so that a plan may be about people
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,12 @@ class Regime:
     bins: int | None = None  # most bins that a number is learned in; None, and where published: mixtures
     exchange: Exchange = "weights"  # changes after local steps, each with its party's own noise; or sums for one step
     pretrain: Pretraining | None = None  # None: training starts from the released histograms alone
+    votes: VoteSettings | None = None  # groups of rows vote for weights instead, one vote a step
 
     def carried_out(self, *, faithful: bool) -> Regime:
-        """Where sums of gradients are exchanged, a round is one step. What was published exchanges weights."""
-        if faithful or self.exchange == "weights":
+        """Where sums of gradients or votes are exchanged, a round is one step. What was published exchanges weights, or
+        votes."""
+        if self.votes is None and (faithful or self.exchange == "weights"):
             return replace(self, exchange="weights")
         steps = self.steps_per_round
         return replace(self, rounds=self.rounds * steps, steps_per_round=1, averaging=self.averaging ** (1 / steps))
@@ -52,8 +59,9 @@ class Regime:
         published, regime = self.published if faithful else None, self.carried_out(faithful=faithful)
         return Declaration(
             asks=regime.rounds + (self.pretrain.asks(private=private) if self.pretrain else 0),
-            answers="updates" if regime.exchange == "weights" else "gradients",
-            sampling=Sampling(self.sample_rate, as_published=published is not None),
+            answers="votes" if self.votes else "updates" if regime.exchange == "weights" else "gradients",
+            sampling=Sampling(self.sample_rate, bool(published) and not self.votes, groups=self.votes is not None),
             statistics=published.statistics if published else compared,
             counted_share=self.pretrain.share if self.pretrain else 0.0,
+            clients=published is not None and published.clients,
         )

@@ -67,7 +67,7 @@ class Released:
     def block_shares(self) -> dict[int, Tensor]:
         """Released frequencies of every one-hot block, by its start, none of them 0."""
         spans = self.features.spans
-        return {span.start: torch.from_numpy(np.maximum(self.shares(span), RAREST)).float() for span in spans}
+        return {span.start: torch.as_tensor(np.maximum(self.shares(span), RAREST)).float() for span in spans}
 
     @property
     def biases(self) -> Tensor:

@@ -18,6 +18,7 @@ from synth.interface import Ask
 from synth.messages.asked import whole_numbers
 from synth.neural.regime import Published, Regime
 from synth.neural.server_settings import FED_AVG
+from synth.neural.voting import Voting
 from synth.plan import Plan
 from synth.privacy.calibration import calibrate_noise_multiplier, steps_affordable
 from synth.privacy.dpsgd import StepPrivacy
@@ -38,6 +39,12 @@ class Schedule:
             raise PlanError(f"'{self.plan.synthesizer.name}' has no profile 'faithful'; use 'rigorous'.")
         if self.faithful and self.regime.pretrain is not None:
             raise PlanError("synthesizer.pretrain is not part of anything published; leave it out, or use 'rigorous'.")
+        if self.published is not None and self.regime.votes is not None and not self.published.votes:
+            raise PlanError(f"what was published of '{self.plan.synthesizer.name}' has no votes; use update 'average'.")
+        if self.voting is not None and self.regime.pretrain is not None:
+            raise PlanError("synthesizer.pretrain goes with update 'average'; with 'signds' leave it out.")
+        if self.voting is not None:
+            return
         if rate > LARGEST_RATE and self.private and not self.faithful:
             raise PlanError(
                 f"synthesizer.sample_rate {rate:g} leaves hardly anybody out of a step; use at most {LARGEST_RATE:g} "
@@ -61,12 +68,12 @@ class Schedule:
     @property
     def bins(self) -> int | None:
         """Most bins of a number; None: numbers are in mixtures, as in all that was published."""
-        return None if self.faithful else self.regime.bins
+        return None if self.published is not None and not self.published.bins else self.regime.bins
 
     @property
     def sums_gradients(self) -> bool:
         """Whether a round is one step that all parties' gradients are summed for."""
-        return self.regime.exchange == "gradients"
+        return self.regime.exchange == "gradients" and self.regime.votes is None
 
     @property
     def shares(self) -> int:
@@ -122,6 +129,14 @@ class Schedule:
         """From 1 evenly to the regime's last pace."""
         return 1.0 - number / max(steps - 1, 1) * (1.0 - self.regime.last_pace)
 
+    @cached_property
+    def voting(self) -> Voting | None:
+        """How groups of rows vote, if that is what the plan's steps are."""
+        said = self.regime.votes
+        if said is None:
+            return None
+        return Voting(self.plan, said, self.regime.sample_rate, self.regime.rounds, self.faithful)
+
     def step_privacy(self, party: str) -> StepPrivacy:
         return StepPrivacy(
             l2_clip_norm=self.regime.l2_clip_norm,
@@ -133,7 +148,8 @@ class Schedule:
 
     def checked(self, ask: Ask) -> int:
         """The round an ask belongs to; refuses any step that was not planned."""
-        number, steps = whole_numbers(ask, "training", "round", "steps")
+        heard = self.voting.options if self.voting else ()
+        number, steps, *_ = whole_numbers(ask, "training", "round", "steps", *heard)
         if steps != self.steps(number):
             raise ProtocolError(f"round {number} has {self.steps(number)} planned steps, {steps} were asked for")
         return number
@@ -143,7 +159,8 @@ class Schedule:
         if steps == 0:
             return []
         if not self.private:
-            what = "gradients" if self.sums_gradients else "weights trained"
+            what = "votes" if self.voting else "gradients" if self.sums_gradients else "weights trained"
             return [Unaccounted(f"{what} without noise")]
-        event = replace(self.step_privacy(party).event(steps), about=self.plan.unit)
+        trained = self.voting.ballot if self.voting else self.step_privacy(party).event(steps)
+        event = replace(trained, about=self.plan.unit)
         return [event] if self.published is None else [event, Unaccounted(self.published.gap)]

@@ -21,7 +21,7 @@ SEED_BYTES = 32
 
 
 class Stream:
-    """Random tensors from one seed."""
+    """Random tensors from one seed, drawn on the processor and moved to where the networks are."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.Generator(np.random.PCG64(seed))
@@ -31,23 +31,23 @@ class Stream:
         return cls(int.from_bytes(noise.random_bytes(SEED_BYTES)))
 
     def normal(self, rows: int, width: int) -> Tensor:
-        return torch.from_numpy(self.rng.standard_normal((rows, width), dtype=np.float32))
+        return torch.as_tensor(self.rng.standard_normal((rows, width), dtype=np.float32))
 
     def uniform(self, rows: int, width: int) -> Tensor:
         """In [0, 1)."""
-        return torch.from_numpy(self.rng.random((rows, width), dtype=np.float32))
+        return torch.as_tensor(self.rng.random((rows, width), dtype=np.float32))
 
     def gumbel(self, rows: int, width: int) -> Tensor:
         """From uniforms clamped away from 0 and 1, so it is finite."""
         return self.uniform(rows, width).clamp_(1e-20, 1 - 1e-7).log_().neg_().log_().neg_()
 
     def integers(self, below: int, count: int) -> Tensor:
-        return torch.from_numpy(self.rng.integers(below, size=count))
+        return torch.as_tensor(self.rng.integers(below, size=count))
 
     def labels(self, weights: npt.NDArray[np.float64], count: int) -> Tensor:
         """Codes in proportion to their weights."""
         upto = np.cumsum(weights)
-        return torch.from_numpy(np.searchsorted(upto / upto[-1], self.rng.random(count), side="right"))
+        return torch.as_tensor(np.searchsorted(upto / upto[-1], self.rng.random(count), side="right"))
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class PartyStep(LocalRound):
 
         def leave(per_example_loss: PerExampleLoss, *batch: Tensor) -> list[Tensor]:
             slopes = plain(per_example_loss, *batch)
-            raise SummandMade(np.concatenate([slope.double().numpy().ravel() for slope in slopes]))
+            raise SummandMade(np.concatenate([slope.double().cpu().numpy().ravel() for slope in slopes]))
 
         return leave
 
@@ -79,7 +79,7 @@ class ServerStep(LocalRound):
         sizes = [parameter.numel() for parameter in parameters]
         if self.opened.shape != (sum(sizes),):
             raise ProtocolError("the summed gradient does not fit the network; the parties run another version")
-        pieces = torch.split(torch.from_numpy(self.opened.astype(np.float32)), sizes)
+        pieces = torch.split(torch.as_tensor(self.opened.astype(np.float32)), sizes)
         slopes = [piece.view_as(parameter) for piece, parameter in zip(pieces, parameters, strict=True)]
         return lambda _loss, *_batch: slopes
 

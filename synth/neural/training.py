@@ -68,7 +68,7 @@ class PlainGradient:
 
 def joined(rows: EncodedRows, sample_rate: float, streams: StepStreams) -> Tensor:
     """A Poisson sample: every row by its own coin."""
-    return rows[torch.from_numpy(poisson_batch(streams.rows, len(rows), sample_rate))]
+    return rows[torch.as_tensor(poisson_batch(streams.rows, len(rows), sample_rate))]
 
 
 def hold_near(optimizers: Mapping[str, Adam], proximal: float) -> None:

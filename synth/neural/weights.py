@@ -27,7 +27,7 @@ def _named(network: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def to_arrays(network: nn.Module) -> Arrays:
-    return {name: parameter.detach().numpy().copy() for name, parameter in _named(network).items()}
+    return {name: parameter.detach().cpu().numpy().copy() for name, parameter in _named(network).items()}
 
 
 def forms(network: nn.Module) -> dict[str, Form]:
@@ -59,7 +59,7 @@ def set_gradient(module: nn.Module, gradient: Sequence[Tensor]) -> None:
 
 def moments_to_arrays(name: str, adam: Adam) -> Arrays:
     state = adam.state_dict()["state"]
-    return {f"{name}/{i}/{key}": state[i][key].numpy().copy() for i in state for key in MOMENTS}
+    return {f"{name}/{i}/{key}": state[i][key].cpu().numpy().copy() for i in state for key in MOMENTS}
 
 
 def load_moments(adam: Adam, name: str, arrays: Arrays) -> None:

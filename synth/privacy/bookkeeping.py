@@ -52,7 +52,7 @@ class Workspace:
         shape = (rows, sum(part.shape[1] for part in parts), width)
         size, kept = math.prod(shape), self._kept.get((layer, what))
         if kept is None or len(kept) < size:
-            kept = self._kept[layer, what] = torch.empty(size, dtype=torch.float64)
+            kept = self._kept[layer, what] = torch.empty(size, dtype=torch.float64, device=passes[0].device)
         whole, start = kept[:size].view(shape), 0
         for part in parts:
             whole[:, start : start + part.shape[1]] = part

@@ -5,7 +5,7 @@ Linear layers, at little more than the price of SGD, and `per_row`, which is Opa
 autograd are the reference of both in the tests; the decision record `dpsgd-bookkeeping` has the reasons and the
 figures.
 
-What makes it private is in one place, `PrivateGradient.noisy_sum`. The clipped sum is rounded to a lattice of 2⁻²⁴ clip
+What makes it private is in one place, `NoisySum.noisy_sum`. The clipped sum is rounded to a lattice of 2⁻²⁴ clip
 norms, integer noise is added that is exactly a rounded Gaussian, and the divisor is public. For an integer S and a
 Gaussian N, round(S + N) = S + round(N): what leaves is the Gaussian mechanism on the lattice sum, rounded afterwards,
 so its event holds to the last bit. Where parties share the noise, each adds a rounded Gaussian of its share and only
@@ -14,8 +14,10 @@ and floating-point error included. An empty batch adds nothing; the noise is sti
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -83,7 +85,7 @@ def lattice_sensitivity(parameters: int) -> float:
 
     In exact arithmetic one clip norm, LATTICE steps. What a computer adds to it, in units u = 2⁻⁵³:
     - a row's norm and its clipped products err by at most (inputs + 10) u, below 2⁻³⁰ for a million inputs;
-    - a sum over n rows in pieces of m, the pieces added without loss (`_added`), errs by at most (m + 3) u of the sum
+    - a sum over n rows in pieces of m, the pieces added without loss (`added`), errs by at most (m + 3) u of the sum
       of all norms, n. Both tables' sums do: 2 · (2¹² + 3) · 2²⁴ u < 1.001 · 2⁻¹⁶ clip norms for n ≤ 2²⁴ and m = 2¹²,
       less than 1.05 · 2⁻¹⁵ for n ≤ 2³¹, more rows than any table in memory has, and m = 2⁶.
     Where layers see a row several times, its gradient is a sum over t ≤ 2¹⁰ passes that may cancel. Let B be the square
@@ -129,6 +131,13 @@ class ClippedSum:
     def parameters(self) -> int:
         return sum(parameter.numel() for parameter in self.module.parameters())
 
+    @property
+    def device(self) -> torch.device:
+        return next(self.module.parameters()).device
+
+    def _nothing(self) -> Tensor:
+        return torch.zeros(self.parameters, dtype=torch.float64, device=self.device)
+
     def __call__(self, per_example_loss: PerExampleLoss, *batch: Tensor) -> Tensor:
         """[parameters], flat, in the module's order.
 
@@ -145,15 +154,15 @@ class ClippedSum:
             raise PrivacyError("a batch has more rows than rounding is bounded for; sample at a smaller rate")
         at_once = engine.rows_at_once if count <= LARGE_BATCH else PADDED_ROWS
         pieces = (
-            self._piece(per_example_loss, [tensor[start : start + at_once] for tensor in batch])
+            self._piece(per_example_loss, [tensor[start : start + at_once] for tensor in batch], at_once)
             for start in range(0, count, at_once)
         )
-        return _added(pieces, torch.zeros(self.parameters, dtype=torch.float64))
+        return added(pieces, self._nothing())
 
-    def _piece(self, per_example_loss: PerExampleLoss, rows: Sequence[Tensor]) -> Tensor:
-        piece = torch.zeros(self.parameters, dtype=torch.float64)
+    def _piece(self, per_example_loss: PerExampleLoss, rows: Sequence[Tensor], at_once: int) -> Tensor:
+        piece = self._nothing()
         sums: Sums = dict(zip(self.module.parameters(), self.by_parameter(piece), strict=True))
-        filled = [padded(tensor) for tensor in rows]
+        filled = [padded(tensor, at_once) for tensor in rows]
         self._engine.add(sums, per_example_loss, filled, len(rows[0]), self.l2_clip_norm)
         return piece
 
@@ -164,8 +173,29 @@ class ClippedSum:
         return [piece.view_as(parameter) for piece, parameter in zip(pieces, parameters, strict=True)]
 
 
+class NoisySum(ABC):
+    """A sum over private rows of vectors of bounded length, and this party's share of the noise."""
+
+    privacy: StepPrivacy
+    source: NoiseSource
+
+    @abstractmethod
+    def clipped(self, what: Any, *batch: Any) -> Tensor:
+        """Σ over the rows of the batch of each row's vector, clipped, in clip norms; flat, without noise."""
+
+    def noisy_sum(self, what: Any, *batch: Any) -> NDArray[np.int64]:
+        """The clipped sum + this party's share of the noise, flat, in lattice steps. Where the noise is shared, only
+        the sum over the parties is private. Cutting a coordinate moves neighbours no further apart."""
+        total = self.clipped(what, *batch)
+        on_lattice = total.mul_(LATTICE).round_().clamp_(-LARGEST_SUM, LARGEST_SUM).long().cpu().numpy()
+        deviation = self.privacy.noise_multiplier * lattice_sensitivity(len(on_lattice))
+        share = share_deviation(deviation, self.privacy.shares)
+        released: NDArray[np.int64] = self.source.rounded_gaussian(share, len(on_lattice)) + on_lattice
+        return released
+
+
 @dataclass
-class PrivateGradient:
+class PrivateGradient(NoisySum):
     """The noisy gradient of a module's loss over private rows. Bound, and the module checked, once per run."""
 
     module: nn.Module
@@ -184,20 +214,14 @@ class PrivateGradient:
         """
         scale = self.privacy.lattice_step / self.privacy.expected_batch
         released = scale * self.noisy_sum(per_example_loss, *batch)
-        return self._clipped.by_parameter(torch.from_numpy(released.astype(np.float32)))
+        there = torch.from_numpy(released.astype(np.float32)).to(self._clipped.device)
+        return self._clipped.by_parameter(there)
 
-    def noisy_sum(self, per_example_loss: PerExampleLoss, *batch: Tensor) -> NDArray[np.int64]:
-        """Σ clipped gradients + this party's share of the noise, flat, in lattice steps. Where the noise is shared,
-        only the sum over the parties is private. Cutting a coordinate moves neighbours no further apart."""
-        total = self._clipped(per_example_loss, *batch)
-        on_lattice = total.mul_(LATTICE).round_().clamp_(-LARGEST_SUM, LARGEST_SUM).long().numpy()
-        deviation = self.privacy.noise_multiplier * lattice_sensitivity(len(on_lattice))
-        share = share_deviation(deviation, self.privacy.shares)
-        released: NDArray[np.int64] = self.source.rounded_gaussian(share, len(on_lattice)) + on_lattice
-        return released
+    def clipped(self, what: PerExampleLoss, *batch: Tensor) -> Tensor:
+        return self._clipped(what, *batch)
 
 
-def _added(pieces: Iterator[Tensor], nothing: Tensor) -> Tensor:
+def added(pieces: Iterator[Tensor], nothing: Tensor) -> Tensor:
     """A sum that carries along what each addition rounds off (Knuth's TwoSum)."""
     rounded, lost = next(pieces, nothing), nothing
     for piece in pieces:

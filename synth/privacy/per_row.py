@@ -101,7 +101,7 @@ def _add_clipped(
     sums: Sums, parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor], l2_clip_norm: float
 ) -> None:
     """Add Σ_rows c·gradient, c = min(1 / C, 1 / norm of the row), from gradients of shape [rows, ·]."""
-    squared = torch.zeros(len(gradients[0]), dtype=torch.float64)
+    squared = gradients[0].new_zeros(len(gradients[0]), dtype=torch.float64)
     for gradient in gradients:
         squared += torch.linalg.vector_norm(gradient, dim=1, dtype=torch.float64).square()
     finite = squared.isfinite()  # a row whose gradient has no norm cannot be clipped, so it is left out

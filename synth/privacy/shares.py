@@ -53,7 +53,7 @@ def opened_variances(plan: Sharing, events: Iterable[Event], parties: int, phase
     across = summed_variances(plan, events, parties)
     if plan.partition == "rows":
         return across
-    return [*count_variances(events), *(across if phase == "training" else [])]
+    return [*count_variances(events), *(across if phase in ("training", "assessment") else [])]
 
 
 def summed_variances(plan: Sharing, events: Iterable[Event], parties: int) -> list[float]:

@@ -4,7 +4,7 @@ A row's clipped gradient must not depend on the rows beside it, not even in its 
 of a clip norm would be more than the noise allows for. Linear layers are exact (see `row_by_row`). Of all other
 functions libraries work off the last few elements by another path, so batches are filled up to a multiple of
 PADDED_ROWS rows. That this is enough is measured on the processors that run the tests
-(`test_a_row_counts_the_same_in_any_company`), not proven for all.
+(`test_a_row_counts_the_same_in_any_company`), not proven for all; on a GPU it is to be measured by whoever has one.
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,10 @@ from synth.privacy.row_by_row import linear
 PADDED_ROWS = 64
 
 
-def padded(rows: Tensor) -> Tensor:
-    missing = -len(rows) % PADDED_ROWS
+def padded(rows: Tensor, most: int) -> Tensor:
+    """On a processor to a multiple of PADDED_ROWS. A GPU cuts its work by the shape of the whole, so that pieces there
+    all have the one shape, of `most` rows, however many join."""
+    missing = -len(rows) % PADDED_ROWS if rows.device.type == "cpu" else most - len(rows)
     return F.pad(rows, (0, 0) * (rows.dim() - 1) + (0, missing)) if missing else rows
 
 

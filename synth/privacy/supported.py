@@ -57,10 +57,11 @@ def require_known_layers(module: nn.Module) -> list[nn.Module]:
 
 def made_up_rows(batch: Sequence[Tensor]) -> list[Tensor]:
     """Eight rows in the shape of the batch's, normal where they are real numbers and 0 where they are not; always the
-    same ones."""
+    same ones, made on the processor."""
     generator = torch.Generator().manual_seed(0)
-    rows = [torch.zeros(8, *tensor.shape[1:], dtype=tensor.dtype) for tensor in batch]
-    return [tensor.normal_(generator=generator) if tensor.is_floating_point() else tensor for tensor in rows]
+    rows = [torch.zeros(8, *tensor.shape[1:], dtype=tensor.dtype, device="cpu") for tensor in batch]
+    made = [tensor.normal_(generator=generator) if tensor.is_floating_point() else tensor for tensor in rows]
+    return [tensor.to(there.device) for tensor, there in zip(made, batch, strict=True)]
 
 
 def require_separate_rows(losses: Tensor, outputs: Sequence[Tensor], layer_of: Sequence[nn.Module]) -> None:

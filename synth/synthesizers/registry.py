@@ -18,9 +18,13 @@ FAMILIES: dict[str, tuple[str, str]] = {  # what a plan may say about it, and wh
     "autoregressive": ("autoregressive.settings:AutoregressiveSettings", "autoregressive.synthesizer:autoregressive"),
     "bayes": ("bayes.settings:BayesSettings", "bayes.synthesizer:bayes"),
     "ctgan": ("ctgan.settings:CtganSettings", "ctgan.synthesizer:ctgan"),
+    "fedstdg": ("fedstdg.settings:FedstdgSettings", "fedstdg.synthesizer:fedstdg"),
     "findiff": ("findiff.settings:FindiffSettings", "findiff.synthesizer:findiff"),
+    "gswgan": ("gswgan.settings:GswganSettings", "gswgan.synthesizer:gswgan"),
     "marginals": ("marginals.settings:MarginalsSettings", "marginals.synthesizer:Marginals"),
     "vae": ("vae.settings:VaeSettings", "vae.synthesizer:vae"),
+    "wae": ("wae.settings:WaeSettings", "wae.synthesizer:wae"),
+    "vertigan": ("vertigan.settings:VertiganSettings", "vertigan.synthesizer:vertigan"),
 }
 DEFAULT = "marginals"  # where a plan names no family
 

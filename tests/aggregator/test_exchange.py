@@ -114,3 +114,33 @@ def test_a_decision_is_not_asked_again() -> None:
 def test_patience_ends() -> None:
     received, lost, _ = _asked(ForgetfulGrid(loses=10_000), seconds=0.3)
     assert (received, lost) == ({"north"}, ["south"])
+
+
+class SilentGrid(ForgetfulGrid):
+    """Hands the first message to a node that loses it, and nobody notices."""
+
+    def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
+        lost = next(name for name, message in self.messages.items() if message.metadata.dst_node_id == SOUTH)
+        return super().pull_messages(name for name in message_ids if name != lost)
+
+
+def test_an_ask_that_its_node_lost_in_silence_is_asked_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(round_trip, "SILENT_SECONDS", 0.05)
+    grid = SilentGrid(loses=0)
+    received, lost, _ = _asked(grid)
+    assert (received, lost) == ({"north", "south"}, [])
+    assert len(grid.messages) == 3
+
+
+def test_whoever_answers_twice_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(round_trip, "SILENT_SECONDS", 0.0)
+
+    class SlowGrid(ForgetfulGrid):
+        looks = 0
+
+        def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
+            self.looks += 1
+            return super().pull_messages(message_ids) if self.looks > 2 else []
+
+    received, lost, _ = _asked(SlowGrid(loses=0))
+    assert (received, lost) == ({"north", "south"}, [])

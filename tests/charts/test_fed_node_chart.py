@@ -145,6 +145,37 @@ def test_a_gpu_is_asked_for_by_values() -> None:
     assert pod["nodeSelector"]["accelerator"] == "a100"
 
 
+def test_the_device_comes_from_the_partys_own_values() -> None:
+    def devices(values: str) -> dict[str, str]:
+        environments = {name: _container(name, values).get("env", []) for name in CONTAINERS}
+        return {
+            name: each["value"]
+            for name, env in environments.items()
+            for each in env
+            if each["name"] == "FEDSYNTH_DEVICE"
+        }
+
+    assert devices("smallest") == {"worker": "cpu"}
+    assert devices("production") == {"worker": "cuda:1"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "good"),
+    [
+        ("gpu.resource=nvidia.com/mig-1g.10gb", True),
+        ("gpu.resource=gpu", False),
+        ("gpu.device=cuda", True),
+        ("gpu.device=tpu", False),
+    ],
+)
+def test_part_of_a_gpu_is_asked_for_by_its_profile(setting: str, good: bool) -> None:
+    words = ["-f", str(VALUES / "smallest.yaml"), "--set", "gpu.enabled=true", "--set", setting]
+    done = run_helm("template", "demo", str(CHARTS["fed-node"]), *words)
+    assert (done.returncode == 0) is good
+    if "mig" in setting:
+        assert 'nvidia.com/mig-1g.10gb: "1"' in done.stdout
+
+
 def test_a_gpu_takes_the_image_with_cuda() -> None:
     values = str(VALUES / "smallest.yaml")
     done = run_helm("template", "demo", str(CHARTS["fed-node"]), "-f", values, "--set", "gpu.enabled=true")

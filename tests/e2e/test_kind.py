@@ -24,6 +24,8 @@ from fedsynth.provision.kits import Meeting, write_party
 from synth.certificate.certificate import Certificate
 from synth.plan import Plan, parse_plan
 from synth.programme import programme
+from tests.e2e.chaos import Story
+from tests.e2e.faults import BRIEF, chosen
 from tests.e2e.federation import AGGREGATOR, FEDSYNTH, POLICY, TAG, Federation, a_cluster, attempt, call, fedsynth
 from tests.small import plan_content, plan_of, table
 
@@ -101,7 +103,8 @@ def test_a_plan_by_columns_is_run_fetched_and_verified(federation: Federation, t
     held = dict(zip(PARTIES, (["age", "dose", "ward"], ["sex", "smoker"], ["admitted", "died"]), strict=True))
     parties = [{"name": name, "rows": 200, "columns": columns} for name, columns in held.items()]
     by_columns = {"partition": "columns", "linkage": {"key": "patient"}, "parties": parties, "output": {"rows": 600}}
-    plan = parse_plan(plan_content({"name": "marginals"}) | {"name": "columns"} | by_columns)
+    assessed = {"assessment": {"pairs": 5}}  # with shares of its own
+    plan = parse_plan(plan_content({"name": "marginals"}) | {"name": "columns"} | by_columns | assessed)
     federation.approve(plan)
     done = federation.run(plan, "--wait")
     assert done.returncode == 0, done.stderr
@@ -143,7 +146,7 @@ def test_a_person_at_a_terminal_approves_in_the_cluster(federation: Federation) 
         [FEDSYNTH, *words], input=plan.digest()[-8:] + "\n", capture_output=True, text=True, timeout=300
     )
     assert approved.returncode == 0, approved.stderr
-    assert "Your budget: ε = 20" in approved.stdout
+    assert "Your budget: ε = 40" in approved.stdout
     federation.in_worker("party-1", "fedsynth", "node", "withdraw", plan.digest(), "--home", "/var/lib/fedsynth")
 
 
@@ -314,6 +317,15 @@ def test_a_run_heals_by_itself_after_a_kill_and_is_charged_once(federation: Fede
         assert len(charges) == programme(plan).asks
 
 
+def test_a_run_is_released_whatever_happens_to_it(federation: Federation) -> None:
+    """`make test-chaos`, shortened: faults that heal quickly, in an order that a seed decides."""
+    story = Story(federation, lambda name: plan_of({"name": "ctgan", "rounds": 12}, name=name))
+    federation.wait_until_connected(set(PARTIES))
+    calm = story.epsilon(story.started("calm"))
+    story.meet(chosen(1, len(BRIEF), PARTIES, BRIEF), "brief-chaos", calm)
+    assert all(story.named)
+
+
 def _round(federation: Federation, plan: Plan) -> int:
     progress = federation.aggregator.progress(plan.digest())
     return int(progress["round"]) if progress else 0
@@ -358,7 +370,7 @@ def test_a_gpu_that_nobody_offers_is_said_and_one_that_is_offered_is_used(federa
         assert "GPU that no node offers" in told.stderr
         assert attempt(FEDSYNTH, "preflight", "cluster", "-n", "fed-party-3", "--gpu", GPU).returncode == 4
         _offer_a_gpu()
-    federation.install_party("party-3", _rows("party-3"), gpu={"enabled": True})
+    federation.install_party("party-3", _rows("party-3"), gpu={"enabled": True, "device": "cpu"})  # none is behind it
     assert attempt(FEDSYNTH, "preflight", "cluster", "-n", "fed-party-3", "--gpu", GPU).returncode == 0
     federation.wait_until_connected(set(PARTIES))
     federation.install_party("party-3", _rows("party-3"))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from aggregator.server.control import carry_out
 from aggregator.server.snapshot import STATUS, Snapshot
+from fedsynth.cli import assembled
+from fedsynth.documents import write_yaml
+from fedsynth.keyring import with_retired
 from fedsynth.provision.party_keys import new_keys
 from synth.audit_log import FILE, AuditLog
 from synth.certificate.certificate import Certificate
@@ -17,9 +23,10 @@ from tests.small import plan_of
 
 POLICY = {
     "maximum_epsilon_per_run": 3.0,
-    "maximum_epsilon_in_total": 3.5,  # one run, and no second
+    "maximum_epsilon_in_total": 9.0,
     "maximum_delta": 1e-4,
     "minimum_rows": 10,
+    "auto_approve": [plan_of({"name": "marginals"}).table.digest()],  # for runs by the clock
 }
 
 
@@ -90,3 +97,41 @@ def test_a_node_that_nobody_registered_is_refused(deployment: Deployment) -> Non
     deployment.start_party("stranger")
     deployment.wait_for_log("supernode stranger", "Failed to activate SuperNode")
     assert {node["party"] for node in deployment.control.nodes()} == {"party-1", "party-2", "party-3"}
+
+
+def test_every_key_is_rotated_and_a_run_by_the_clock_follows(
+    deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server's certificate, the aggregator's identity, and both keys of one party, between two runs."""
+    deployment.wait("released")
+    _write_keys(deployment, tmp_path)
+    deployment.rotate("party-1")
+    (tmp_path / "plan.yaml").write_text(
+        write_yaml(plan_of({"name": "marginals"}, name="census").model_dump(mode="json", by_alias=True))
+    )
+    (tmp_path / "who").write_text("schedule:monthly")
+    monkeypatch.setenv("FEDSYNTH_STATE", str(deployment.state))
+    monkeypatch.setenv("FEDSYNTH_CONTROL", f"localhost:{deployment.port}")
+    monkeypatch.setenv("FEDSYNTH_CONTROL_FILES", str(deployment.certificates))
+    monkeypatch.setenv("FEDSYNTH_JOB", "aggregator-at-monthly-29721780")
+    word = carry_out(["submit-scheduled", str(tmp_path / "plan.yaml")])
+    assert isinstance(word, dict)
+    assert word["plan"] == "census-20260706T0300"
+    deployment.wait("released", digest=word["digest"])
+    _write_keys(deployment, tmp_path)
+    for digest in (deployment.plan.digest(), word["digest"]):
+        certificate = deployment.state / "runs" / digest / "release" / "certificate.json"
+        done = CliRunner().invoke(
+            assembled(["verify"]), ["verify", str(certificate), "--keys", str(tmp_path / "keys.yaml")]
+        )
+        assert done.exit_code == 0, done.output
+    lines = AuditLog(deployment.state / FILE, "").read()
+    assert "schedule:monthly" in [line["who"] for line in lines if line["action"] == "run"]
+
+
+def _write_keys(deployment: Deployment, folder: Path) -> None:
+    """keys.yaml as `fedsynth provision` keeps it: what was rotated away stays, with the time of that."""
+    present = {name: each["identity"] for name, each in deployment.register.items()}
+    present["aggregator"] = deployment.identity.identity.to_text()
+    content = with_retired(folder / "keys.yaml", present, dt.datetime.now(dt.UTC))
+    (folder / "keys.yaml").write_text(write_yaml(content))

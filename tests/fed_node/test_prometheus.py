@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from fed_node.ledger.ledger import Budget, Ledger
-from fed_node.process.prometheus import BudgetMetrics, serve_metrics
+from fed_node.process.prometheus import BudgetMetrics
+from synth.metrics_page import serve_metrics
 
 
 def test_the_budget_is_served_and_nothing_else(tmp_path: Path) -> None:
     metrics = BudgetMetrics("north", tmp_path / "ledger.sqlite")
-    server = serve_metrics(metrics, 0)
+    server = serve_metrics(metrics.text, 0)
     try:
         url = f"http://127.0.0.1:{server.server_port}"
         assert "fedsynth_ledger_readable 0" in urllib.request.urlopen(f"{url}/metrics").read().decode()

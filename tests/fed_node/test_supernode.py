@@ -7,6 +7,7 @@ import sys
 import time
 from itertools import count
 from pathlib import Path
+from threading import Event
 from unittest.mock import Mock
 
 import pytest
@@ -15,6 +16,7 @@ from flwr.supercore.heartbeat import HeartbeatSender
 from flwr.supercore.run import RunNotRunningException
 from flwr.supercore.task_identity import TaskIdentity
 from flwr.supernode import fleet_http_connection, start_client_internal
+from flwr.supernode import main as supernode_app
 from flwr.supernode.cli.flower_supernode import flower_supernode
 from flwr.supernode.nodestate.in_memory_nodestate import InMemoryNodeState
 
@@ -31,23 +33,29 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-def test_looks_for_messages_often_after_one(slept: list[float]) -> None:
-    pace = supernode.Pace()
-    pace.sleep(3)
-    pace.sleep(0.5)  # Flower waits for a reply: there was a message
-    pace.sleep(3)
-    assert slept == [3, supernode.REPLY_POLL_SECONDS, supernode.KEEN_POLL_SECONDS]
-
-
-def test_slows_down_when_nothing_comes(slept: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    pace, now = supernode.Pace(), [1000.0]
+def test_asks_again_at_once_where_the_question_was_kept_for_news(
+    slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    pace.sleep(0.5)
-    now[0] += supernode.KEEN_SECONDS + 1
+    pace = supernode.Pace()
+    now[0] += 8  # the aggregator kept the question
+    pace.sleep(3)
+    assert slept == []
+    pace.sleep(3)  # and this one it did not
+    assert slept == [3]
+
+
+def test_looks_often_after_a_message_and_slows_down(slept: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    pace = supernode.Pace()
+    pace.sleep(0.5)  # Flower waits for a reply: there was a message
     pace.sleep(3)
     now[0] += supernode.ALERT_SECONDS + 1
     pace.sleep(3)
-    assert slept[-2:] == [supernode.ALERT_POLL_SECONDS, 3]
+    pace.sleep(3)
+    assert slept == [supernode.REPLY_POLL_SECONDS, supernode.ALERT_POLL_SECONDS, 3]
 
 
 def test_flowers_loop_sleeps_through_its_own_name_for_time() -> None:
@@ -65,7 +73,7 @@ def _stored(state: InMemoryNodeState, message: Message) -> Message:
 
 def test_a_reply_left_over_does_not_take_the_place_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 0, 0
-    state, sent = InMemoryNodeState(Mock()), list[str]()
+    state, sent, rung = InMemoryNodeState(Mock()), list[str](), Event()
     asked = _stored(state, Message(RecordDict(), dst_node_id=1, message_type="query.ask"))
     _stored(state, Message(RecordDict(), reply_to=asked))
     state.delete_messages(message_ids=[asked.metadata.message_id])  # its confirmation failed: the SuperLink was away
@@ -82,8 +90,9 @@ def test_a_reply_left_over_does_not_take_the_place_of_the_next(monkeypatch: pyte
 
     monkeypatch.setattr(time, "sleep", answer_meanwhile)
     push = vars(start_client_internal)["_push_messages"]
-    supernode.push_all(push, state, object_store=Mock(), send=send, push_object=Mock())
+    supernode.push_all(push, rung.set, state, object_store=Mock(), send=send, push_object=Mock())
     assert sent == ["query.ask", "query.hello"]
+    assert rung.is_set()
     assert not state.msg_store
 
 
@@ -102,6 +111,7 @@ def _ending(monkeypatch: pytest.MonkeyPatch, code: int) -> list[list[str]]:
     monkeypatch.setitem(vars(start_client_internal), "time", time)
     monkeypatch.setitem(vars(fleet_http_connection), "HeartbeatSender", HeartbeatSender)
     monkeypatch.setattr(supernode, "log_as_json", lambda: None)
+    monkeypatch.setattr(supernode_app, "create_app", supernode_app.create_app)
     return started
 
 

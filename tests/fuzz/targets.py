@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flwr.app import Array as FlowerArray
-from flwr.app import ArrayRecord, ConfigRecord, RecordDict
+from flwr.app import ConfigRecord, RecordDict
 
 from crypto.errors import CryptoError
 from fed_node.consent.approvals import sent_plan
@@ -209,8 +208,10 @@ READERS: tuple[Callable[[Envelope], object], ...] = (
 def make_message(chance: random.Random) -> Any:
     envelope = chance.choice(MESSAGES)
     records = wire.to_records(envelope)
-    layout, options = dict(records.config_records["layout"]), dict(records.config_records["options"])
-    block = records.array_records["arrays"]["block"].data
+    first = dict(records.config_records["000000"])
+    block = first.pop("block")
+    layout = {name: value for name, value in first.items() if name.startswith("layout/")}
+    options = {name: value for name, value in first.items() if name not in layout}
     match chance.randrange(4):
         case 0:
             block = changed_bytes(block, chance)
@@ -227,9 +228,7 @@ def make_message(chance: random.Random) -> Any:
 def use_message(content: Any) -> None:
     layout, options, block = content
     try:
-        array = FlowerArray("uint8", (1,), "numpy.ndarray", block)
-        configs = {"layout": ConfigRecord(layout), "options": ConfigRecord(options)}
-        records = RecordDict({"arrays": ArrayRecord({"block": array}), **configs})
+        records = RecordDict({"000000": ConfigRecord({"block": block, **layout, **options})})
     except (TypeError, ValueError, AttributeError):
         return  # no message of Flower's can hold it
     envelope = wire.from_records(records)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import yaml
@@ -17,7 +18,7 @@ from fed_node.consent import administration
 from fed_node.party import Party
 from synth.certificate.certificate import Statement
 from synth.errors import FedsynthError, Refusal
-from synth.interface import Synthesizer
+from synth.interface import Ask, Synthesizer
 from synth.linkage.inquiry import AlignmentInquiry
 from synth.messages import wire
 from synth.messages.wire import Envelope
@@ -87,8 +88,8 @@ class Outcome:
     statements: list[Statement]
 
 
-def admitted(consortium: Consortium) -> SecureSum:
-    sums = SecureSum(consortium.plan, RUN, consortium)
+def admitted(consortium: Consortium, run: str = RUN) -> SecureSum:
+    sums = SecureSum(consortium.plan, run, consortium)
     sums.agree_on_keys(consortium("hello", dict.fromkeys(sums.parties, sums.hello())).received)
     return sums
 
@@ -103,3 +104,18 @@ def carried_out(consortium: Consortium) -> Outcome:
     for _ in federate(model, sums, 0, done):
         pass
     return Outcome(model, alignment, [each.statement for each in sums.finish()])
+
+
+def prepared(found: Consortium, run: str = RUN) -> tuple[SecureSum, Ask, int]:
+    """Aligned and counted; the first question for tables is next."""
+    sums, alignment, statistics = admitted(found, run), AlignmentInquiry(found.plan), statistics_inquiry(found.plan)
+    done = sum(1 for _ in federate(alignment, sums, 0, 0)) + sum(1 for _ in federate(statistics, sums, 0, 3))
+    model = build(found.plan)
+    model.begin(statistics.result(), 1)
+    ask = model.ask(0)
+    assert ask is not None
+    return sums, ask, done
+
+
+def header(found: Consortium, sequence: int) -> dict[str, Any]:
+    return {"run": RUN, "plan": found.plan.digest(), "epoch": 0, "sequence": sequence}

@@ -29,10 +29,9 @@ from synth.interface import Ask
 from synth.linkage.inquiry import AlignmentInquiry
 from synth.messages import wire
 from synth.messages.wire import Envelope
-from synth.statistics.mixture_rounds import statistics_inquiry
-from synth.synthesizers.registry import build
+from synth.programme import inquiries
 from tests.aggregator.sealed_parties import Remembered
-from tests.linkage.consortium import RUN, Consortium, admitted, carried_out
+from tests.linkage.consortium import RUN, Consortium, admitted, carried_out, header, prepared
 from tests.linkage.test_runs import expected_counts
 from tests.small import plan_of
 from tests.vertical import COLUMNS, plan_by_columns, tables_by_columns, whole_table
@@ -155,21 +154,6 @@ def test_nobody_deals_in_a_dealers_name(tmp_path: Path) -> None:
     assert refusal_of(attacked)[1] == "crypto.participation.unknown-identity"
 
 
-def prepared(found: Consortium) -> tuple[SecureSum, Ask, int]:
-    """Aligned and counted; the first question for tables is next."""
-    sums, alignment, statistics = admitted(found), AlignmentInquiry(found.plan), statistics_inquiry(found.plan)
-    done = sum(1 for _ in federate(alignment, sums, 0, 0)) + sum(1 for _ in federate(statistics, sums, 0, 3))
-    model = build(found.plan)
-    model.begin(statistics.result(), 1)
-    ask = model.ask(0)
-    assert ask is not None
-    return sums, ask, done
-
-
-def header(found: Consortium, sequence: int) -> dict[str, Any]:
-    return {"run": RUN, "plan": found.plan.digest(), "epoch": 0, "sequence": sequence}
-
-
 def test_one_mask_never_covers_two_sets_of_bins(tmp_path: Path) -> None:
     attacked = consortium(tmp_path)
     sums, ask, sequence = prepared(attacked)
@@ -209,7 +193,10 @@ def test_nothing_is_counted_before_all_agree_on_whose_row_is_whose(tmp_path: Pat
     sums, alignment = admitted(attacked), AlignmentInquiry(attacked.plan)
     asked = federate(alignment, sums, 0, 0)
     next(asked), next(asked)
-    for kind, ask, sequence in (("ask", Ask(options={"phase": "statistics"}), 3), ("letters", Ask(), 4)):
+    for kind, ask, sequence in (
+        ("ask", Ask(options={"phase": "statistics"}), 3),
+        ("letters", Ask(options={"phase": "training"}), 4),
+    ):
         packed = wire.pack_ask(ask)
         options = packed.options | header(attacked, sequence) | {"step": "seeds", "chunk": 0}
         with pytest.raises(FedsynthError) as refused:
@@ -223,26 +210,6 @@ def bent_alignment(number: int, bend: Callable[[Envelope], Envelope]) -> Callabl
         return bend(envelope) if aligns and envelope.options["option/round"] == number else envelope
 
     return bent
-
-
-def test_a_person_of_one_party_alone_cannot_be_taken_in(tmp_path: Path, careless: None) -> None:
-    """The aggregator knows that pseudonym from one list. The others have nobody there, and the seals tell."""
-    tables = tables_by_columns(WHOLE, COLUMNS)
-    tables["hospital"] = pd.concat([tables["hospital"], tables["hospital"].iloc[:1].assign(patient="alone")])
-    attacked = consortium(tmp_path, tables)
-    lists = []
-
-    def note(kind: str, party: str, envelope: Envelope) -> Envelope:
-        lists.extend([set(envelope.arrays["plain/tokens"].tolist())] if "plain/tokens" in envelope.arrays else [])
-        return envelope
-
-    def taken_in(envelope: Envelope) -> Envelope:
-        (alone,) = lists[0] - lists[1]
-        people = np.sort(np.append(envelope.arrays["ask/people"], np.uint64(alone)))
-        return Envelope(envelope.arrays | {"ask/people": people}, envelope.options)
-
-    attacked.incoming, attacked.outgoing = note, bent_alignment(1, taken_in)
-    assert refusal_of(attacked)[1] == "rows-misaligned"
 
 
 def test_different_people_to_different_parties_are_found_out(tmp_path: Path, careless: None) -> None:
@@ -310,4 +277,4 @@ def test_letters_are_written_under_plans_by_columns_only(tmp_path: Path) -> None
     plan, rows = plan_of({"name": "marginals"}, privacy="none"), Records({"age": np.zeros(3)})
     seal = Seal(plan, "party-1", RUN, tmp_path, {}, Remembered())
     with pytest.raises(AskOutsidePlan):
-        post_of(plan, rows, build(plan), seal)
+        post_of(plan, rows, inquiries(plan), seal)

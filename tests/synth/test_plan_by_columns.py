@@ -36,6 +36,14 @@ def test_a_party_outside_the_pair_deals_and_one_without_columns_first() -> None:
     assert dealer_of(plan_by_columns(TWO, **AGGREGATOR_DEALS), ("hospital", "insurer")) == "aggregator"
 
 
+def test_without_a_dealer_as_many_may_collude_as_leave_somebody() -> None:
+    alone = plan_by_columns(TWO, linkage={"dealer": "none"})
+    assert alone.secure_sum.colluders == 1
+    assert plan_by_columns(COLUMNS, linkage={"dealer": "none"}, secure_sum={"colluders": 2}).noisy_parties == 1
+    assert "Nobody dealt" in " ".join(describe(alone, "insurer").split())
+    assert "no coalition" in " ".join(describe(alone, "insurer").split())
+
+
 def test_plans_by_rows_say_nothing_of_it() -> None:
     dumped = plan_of({"name": "marginals"}).model_dump(mode="json", by_alias=True)
     assert not {"partition", "linkage"} & set(dumped)
@@ -48,12 +56,29 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "key released": ({"linkage": {"key": "age"}}, "must be a column of kind 'identifier'"),
     "network": ({"synthesizer": {"name": "ctgan"}}, "use 'marginals' or 'bayes'"),
     "faithful": ({"profile": "faithful"}, "leave the profile 'rigorous'"),
-    "assessment": ({"assessment": {"share": 0.1}}, "an assessment needs whole rows"),
+    "a gate on predictions": (
+        {"assessment": {"share": 0.1}, "gate": {"minimum_auroc": 0.8}},
+        "gate.minimum_auroc is about whole rows, which nobody has",
+    ),
+    "a gate on copies": (
+        {"assessment": {"share": 0.1}, "gate": {"maximum_tvd_two_way": 0.2, "maximum_copy_share": 0.1}},
+        "gate.maximum_copy_share is about whole rows, .* by maximum_tvd_one_way and maximum_tvd_two_way",
+    ),
     "losses": ({"secure_sum": {"minimum_parties": 2}}, "nobody can be spared"),
     "two colluders": ({"secure_sum": {"colluders": 2}}, "colluders is 1 at most"),
     "plain": ({"secure_sum": {"updates": "plain"}, "privacy": "none"}, "must not lie open"),
     "aggregator deals": ({"linkage": {"key": "patient", "dealer": "aggregator"}}, "secure_sum.colluders 0"),
 }
+
+
+SEQUENCE = {"entity": "patient", "time": "age", "length": 4}
+
+
+@pytest.mark.parametrize("about", [{"subject": "patient"}, {"sequence": SEQUENCE}])
+def test_people_with_several_rows_and_sequences_are_refused_with_a_remedy(about: dict[str, Any]) -> None:
+    content = content_by_columns()
+    with pytest.raises(PlanError, match=r"one row a person at each party, .* \(steps as columns of their own"):
+        parse_plan(content | {"schema": content["schema"] | about})
 
 
 @pytest.mark.parametrize("case", WRONG)

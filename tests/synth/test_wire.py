@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -72,8 +72,19 @@ def test_the_digest_sees_every_difference(change: str) -> None:
 
 def test_a_message_is_few_objects_however_many_arrays_it_has() -> None:
     """Every object costs the SuperLink several writes."""
-    many = wire.to_records(Envelope({f"layer-{n}": np.ones(n) for n in range(1, 40)}))
-    assert len(many.array_records["arrays"]) == 1
+    many = wire.to_records(Envelope({f"layer-{n}": np.ones(n) for n in range(1, 40)}, {"run": "r"}))
+    assert len(many) == 1
+
+
+def test_a_large_message_is_cut_into_pieces_that_the_edge_lets_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "PIECE_BYTES", 100)
+    sent = Envelope({"a": np.arange(40), "b": np.ones(3, np.uint8)}, {"run": "r"})
+    records = wire.to_records(sent)
+    assert [len(record["block"]) for _, record in sorted(records.config_records.items())] == [100, 100, 100, 23]
+    assert wire.digest(wire.from_records(records)) == wire.digest(sent)
+    del records["000002"]
+    with pytest.raises(ProtocolError, match="shorter"):
+        wire.from_records(records)
 
 
 @pytest.mark.parametrize(
@@ -97,24 +108,25 @@ def test_a_message_is_few_objects_however_many_arrays_it_has() -> None:
 )
 def test_a_layout_that_does_not_fit_its_block_is_refused(form: str) -> None:
     records = wire.to_records(Envelope({"a": np.ones(1)}))
-    records["layout"] = ConfigRecord({"a": form})
+    records["000000"]["layout/a"] = form
     with pytest.raises(ProtocolError, match="a message's"):
         wire.from_records(records)
 
 
-def test_a_block_is_a_row_of_bytes() -> None:
-    records = wire.to_records(Envelope({"a": np.ones(1)}))
-    for block in (np.ones(1), np.zeros((2, 4), np.uint8)):
-        records["arrays"] = ArrayRecord({"block": Array(block)})
-        with pytest.raises(ProtocolError, match="row of bytes"):
-            wire.from_records(records)
-
-
 def test_malformed_messages_are_refused() -> None:
-    with pytest.raises(ProtocolError, match="must hold the records"):
-        wire.from_records(RecordDict({name: ConfigRecord() for name in ("arrays", "layout", "options")}))
-    with pytest.raises(ProtocolError, match="must hold the records"):
-        wire.from_records(RecordDict({"arrays": ArrayRecord()}))
+    bytes_alone = ConfigRecord({"block": b""})
+    for wrong, why in (
+        ({"arrays": ConfigRecord()}, "pieces of one block"),
+        ({"000000": ArrayRecord()}, "pieces of one block"),
+        ({"000000": bytes_alone, "more": ArrayRecord()}, "pieces of one block"),
+        ({"000000": ConfigRecord()}, "neither an option"),
+        ({"000000": ConfigRecord({"block": "text"})}, "must be bytes"),
+        ({"000000": ConfigRecord({"block": b"", "more": 1})}, "neither an option"),
+        ({"000000": bytes_alone, "000001": ConfigRecord({"block": b"", "option/x": 1})}, "neither an option"),
+        ({"000000": ConfigRecord({"block": b"", "option/x": [1]})}, "scalars"),
+    ):
+        with pytest.raises(ProtocolError, match=why):
+            wire.from_records(RecordDict(wrong))
     with pytest.raises(ProtocolError, match="combined"):
         wire.unpack_ask(Envelope())
     with pytest.raises(ProtocolError, match="weight"):

@@ -28,10 +28,11 @@ ssl_session_tickets off;
 {{- define "aggregator.nginxSuperlink" -}}
 upstream superlink {
   server 127.0.0.1:8000 max_fails=0;
-  keepalive 16;
+  keepalive 64;
 }
 upstream superlink_bodies {
   server 127.0.0.1:8000 max_fails=0 max_conns=8;
+  keepalive 8;
 }
 proxy_http_version 1.1;
 proxy_request_buffering on;

@@ -48,6 +48,7 @@ containers:
     env: {{- include "aggregator.flowerEnvironment" .root | nindent 6 }}
       - {name: FEDSYNTH_CONTROL, value: {{ printf "%s-control:8444" (include "aggregator.name" .root) | quote }}}
       - {name: FEDSYNTH_CONTROL_FILES, value: /etc/fedsynth/control}
+      - {name: FEDSYNTH_JOB, valueFrom: {fieldRef: {apiVersion: v1, fieldPath: "metadata.labels['job-name']"}}}
     securityContext: {{- include "aggregator.containerSecurity" .root | nindent 6 }}
     resources: {{- toYaml .root.Values.resources.job | nindent 6 }}
     volumeMounts:
@@ -61,4 +62,21 @@ volumes:
     configMap: {name: {{ .given }}}
   - name: tmp
     emptyDir: {sizeLimit: 64Mi}
+{{- end }}
+
+{{/* Parts of network policies: who may read metrics, and the way to the cluster's DNS. */}}
+{{- define "aggregator.whoReadsMetrics" -}}
+{{- if .Values.networkPolicy.metricsNamespaceLabels }}
+- namespaceSelector:
+    matchLabels: {{- toYaml .Values.networkPolicy.metricsNamespaceLabels | nindent 6 }}
+{{- else }}
+- podSelector: {}  # of this namespace
+{{- end }}
+{{- end }}
+
+{{- define "aggregator.dns" -}}
+ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]
+to:
+  - namespaceSelector: {{- if .Values.networkPolicy.dnsNamespaceLabels }}
+      matchLabels: {{- toYaml .Values.networkPolicy.dnsNamespaceLabels | nindent 8 }}{{ else }} {}{{ end }}
 {{- end }}

@@ -21,7 +21,7 @@ class AutoregressiveSettings(FamilySettings):
         0.05, gt=0, le=1, description="Probability with which a row joins one step's batch (Poisson sampling)."
     )
     l2_clip_norm: float = Field(1.0, gt=0, description="Bound on the gradient of one row.")
-    learning_rate: float = Field(1e-2, gt=0, description="Adam's step size; it warms up and falls to almost nothing.")
+    learning_rate: float = Field(3e-2, gt=0, description="Adam's step size in the first step; it falls evenly.")
     width: int = Field(32, ge=1, le=1024, description="Hidden units of each column's network.")
     bins: int = Field(20, ge=2, le=256, description="Most bins that a number is learned in.")
     averaging: float = Field(

@@ -92,7 +92,7 @@ class TrainingBySampling:
 
     def __init__(self, features: Features, rows: Tensor) -> None:
         self.rows = rows
-        counts = {span.column: rows[:, span.slice].sum(0).double().numpy() for span in features.discrete_spans}
+        counts = {span.column: rows[:, span.slice].sum(0).double().cpu().numpy() for span in features.discrete_spans}
         frequencies = {column: np.log1p(count) for column, count in counts.items()}
         self.conditions = Conditions(features, frequencies, target=None)
         self.members = {

@@ -72,7 +72,8 @@ class Embedding:
         return EMBEDDING_WIDTH * len(self.labels) + len(self.numbers)
 
     def points(self, rows: Tensor) -> Tensor:  # [n, row width] -> [n, width]
-        labels = [rows[:, span.slice] @ table for span, table in zip(self.labels, self.tables, strict=True)]
+        tables = [table.to(rows.device) for table in self.tables]
+        labels = [rows[:, span.slice] @ table for span, table in zip(self.labels, tables, strict=True)]
         numbers = [scores(rows, span, self.features.mixtures[span.column]) for span in self.numbers]
         return torch.cat([*labels, *numbers], dim=1)
 
@@ -81,7 +82,7 @@ class Embedding:
         rows = torch.zeros(len(points), self.features.width)
         for place, (span, table) in enumerate(zip(self.labels, self.tables, strict=True)):
             here = points[:, EMBEDDING_WIDTH * place : EMBEDDING_WIDTH * (place + 1)]
-            rows[torch.arange(len(points)), span.start + torch.cdist(here, table).argmin(1)] = 1.0
+            rows[torch.arange(len(points)), span.start + torch.cdist(here, table.to(here.device)).argmin(1)] = 1.0
         first = EMBEDDING_WIDTH * len(self.labels)
         for place, span in enumerate(self.numbers):
             from_scores(rows, points[:, first + place], span, self.features.mixtures[span.column])

@@ -14,7 +14,7 @@ HALVINGS = 40
 
 def scores(rows: Tensor, span: Span, mixture: Mixture) -> Tensor:
     """[n, 1]: of the number whose α is at `span` and whose modes follow it. A missing one is the median, score 0."""
-    means, stds = torch.from_numpy(mixture.means), torch.from_numpy(mixture.stds)
+    means, stds = torch.as_tensor(mixture.means), torch.as_tensor(mixture.stds)
     modes = rows[:, span.start + 1 : span.start + 1 + len(mixture)].double()
     value = (modes @ means) + WIDTHS * rows[:, span.start].double() * (modes @ stds)
     score = torch.special.ndtri(_rank(value, mixture)).clamp(-FARTHEST, FARTHEST)
@@ -23,18 +23,18 @@ def scores(rows: Tensor, span: Span, mixture: Mixture) -> Tensor:
 
 def from_scores(rows: Tensor, score: Tensor, span: Span, mixture: Mixture) -> None:
     """Write the number of each score into the rows: its likeliest mode, and α there."""
-    means, stds = torch.from_numpy(mixture.means), torch.from_numpy(mixture.stds)
+    means, stds = torch.as_tensor(mixture.means), torch.as_tensor(mixture.stds)
     value = _value(torch.special.ndtr(score.double().clamp(-FARTHEST, FARTHEST)), mixture)
     away = (value[:, None] - means) / stds
-    mode = (torch.from_numpy(mixture.weights).log() - stds.log() - away.square() / 2).argmax(1)
+    mode = (torch.as_tensor(mixture.weights).log() - stds.log() - away.square() / 2).argmax(1)
     everyone = torch.arange(len(rows))
     rows[:, span.start] = (away[everyone, mode] / WIDTHS).clamp(-REACH, REACH).float()
     rows[everyone, span.start + 1 + mode] = 1.0
 
 
 def _rank(value: Tensor, mixture: Mixture) -> Tensor:
-    means, stds = torch.from_numpy(mixture.means), torch.from_numpy(mixture.stds)
-    weights = torch.from_numpy(mixture.weights / mixture.weights.sum())
+    means, stds = torch.as_tensor(mixture.means), torch.as_tensor(mixture.stds)
+    weights = torch.as_tensor(mixture.weights / mixture.weights.sum())
     rank: Tensor = torch.special.ndtr((value[:, None] - means) / stds) @ weights
     return rank
 

@@ -17,8 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from synth.encoding.features import Features, Span
-from synth.neural.drawing import Codes, drawn
+from synth.encoding.features import Features
+from synth.neural.autoencoding import begin_at, layers
+from synth.neural.drawing import Codes, chance, drawn
 from synth.neural.model import RowLossModel, settings_of
 from synth.neural.released import Released
 from synth.neural.streams import Stream
@@ -28,7 +29,6 @@ from synth.synthesizers.vae.settings import VaeSettings
 
 SPREADS = (0.01, 1.0)  # of a number around its guess, as TVAE's
 FIRST_SPREAD = 0.1
-OUTPUT_SCALE = 0.3  # of fresh weights: it begins near the released histograms
 MOST_LOG_VARIANCE = 8.0
 
 
@@ -43,8 +43,8 @@ class Network(nn.Module):
         super().__init__()
         width, code = settings.width, settings.code_width
         self.spans = features.spans
-        self.encoder = _layers(features.width, width, settings.depth, 2 * code)
-        self.decoder = _layers(code, width, settings.depth, features.width)
+        self.encoder = layers(features.width, width, settings.depth, 2 * code)
+        self.decoder = layers(code, width, settings.depth, features.width)
         numbers = sum(span.kind == "alpha" for span in features.spans)
         self.spread = nn.Linear(1, numbers, bias=False) if numbers else None
 
@@ -69,18 +69,11 @@ class Autoencoder(RowLossModel[Network]):
         return Network(self.settings, features)
 
     def begin(self, network: Network, released: Released, stream: Stream) -> None:
-        """The decoder begins with the released histograms, whatever the code; the encoder hears all of a row."""
         if network.spread is not None:
             nn.init.constant_(network.spread.weight, FIRST_SPREAD)
         if self.schedule.faithful:
             return
-        first, last = network.encoder[0], network.decoder[-1]
-        if isinstance(first, nn.Linear) and isinstance(last, nn.Linear):
-            loud = (released.features.width / len(network.spans)) ** 0.5 / 2  # of many inputs few are 1
-            with torch.no_grad():
-                last.bias.copy_(released.biases)
-                last.weight.mul_(OUTPUT_SCALE)
-                first.weight.mul_(loud)
+        begin_at(released, network.encoder, network.decoder)
 
     def optimizers(self, network: Network) -> Mapping[str, Adam]:
         betas = (0.9, 0.999 if self.schedule.faithful else 0.99)
@@ -99,17 +92,12 @@ class Autoencoder(RowLossModel[Network]):
     ) -> tuple[Tensor, Tensor]:
         raw = network.decoder(stream.normal(count, self.settings.code_width))
         if not self.schedule.faithful:
-            return drawn(raw, network.spans, codes, stream), _chance(raw, network.spans, codes)
+            return drawn(raw, network.spans, codes, stream), chance(raw, network.spans, codes)
         rows = drawn(raw, network.spans, codes, stream, likeliest=True)
         numbers = [span for span in network.spans if span.kind == "alpha"]
         for span, spread in zip(numbers, network.spreads(count), strict=True):
             rows[:, span.start] += spread * stream.normal(count, 1)[:, 0]
         return rows, torch.zeros(count)
-
-
-def _layers(inputs: int, width: int, depth: int, outputs: int) -> nn.Sequential:
-    hidden = [part for n in range(depth) for part in (nn.Linear(width if n else inputs, width), nn.ReLU())]
-    return nn.Sequential(*hidden, nn.Linear(width, outputs))
 
 
 def _told_back(network: Network, raw: Tensor, rows: Tensor) -> Tensor:
@@ -123,13 +111,3 @@ def _told_back(network: Network, raw: Tensor, rows: Tensor) -> Tensor:
         else:
             loss = loss - (wanted * guess.log_softmax(1)).sum(1)
     return loss
-
-
-def _chance(raw: Tensor, spans: list[Span], codes: Codes) -> Tensor:
-    """[rows]: the log of how likely each code makes the labels that are fixed, beside the likeliest; drawn rows are
-    kept in proportion to it, which makes them draws given these labels."""
-    score = raw.new_zeros(len(raw))
-    for span in spans:
-        if span.kind == "label" and span.column in codes:
-            score = score + raw[:, span.slice].log_softmax(1)[:, codes[span.column]]
-    return score - score.max() if len(score) else score

@@ -70,7 +70,7 @@ def tables(rng: np.random.Generator, size: float) -> tuple[list[NDArray[np.float
 
 def test_variation_of_exact_counts_is_exact() -> None:
     real, made, truth = tables(np.random.default_rng(3), 0.2)
-    found = figures.variation(real, made, ROWS, 0.0)
+    found = figures.variation(real, made, ROWS, [0.0] * len(real))
     assert found.value == found.low == found.high == pytest.approx(truth)
 
 
@@ -81,7 +81,7 @@ def test_variation_of_noisy_counts_is_within_its_stated_ends(size: float) -> Non
     found = []
     for _ in range(DRAWS):
         noisy = [table + rng.normal(0, 60, table.shape) for table in real]
-        found.append(figures.variation(noisy, made, ROWS, 3600.0))
+        found.append(figures.variation(noisy, made, ROWS, [3600.0] * len(noisy)))
     assert max(misses(found, truth)) <= MOST_MISSES
     floor = found[0].noise_floor
     assert floor is not None

@@ -10,6 +10,7 @@ from opacus.optimizers import DPOptimizer
 from torch import Tensor, nn
 
 from synth.errors import PrivacyError
+from synth.neural.device import chosen
 from synth.privacy.dpsgd import LATTICE, ClippedSum, PrivateGradient, StepPrivacy, lattice_sensitivity, poisson_batch
 from synth.privacy.events import SampledGaussian
 from synth.privacy.noise import NoiseSource, seeded_source
@@ -134,8 +135,8 @@ def test_the_lattice_sum_moves_by_no_more_than_its_sensitivity(others: int) -> N
 
 def test_a_row_counts_the_same_in_any_company() -> None:
     """A product of few rows takes another path through the processor than one of many; padding hides it."""
-    module = discriminator()
-    rows = torch.randn(300, 30, generator=torch.Generator().manual_seed(3))
+    module = discriminator().to(chosen())  # the processor, unless FEDSYNTH_DEVICE names a GPU to be tried
+    rows = torch.randn(300, 30, generator=torch.Generator().manual_seed(3)).to(chosen())
     clipped = ClippedSum(module, 0.3)
     whole = clipped(real_loss(module), rows)
     for count in (1, 2, 3, 7):

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from synth.errors import PrivacyError
+from synth.neural.device import chosen
 from synth.privacy import dpsgd
 from synth.privacy.bookkeeping import MOST_CANCELLING, Bookkeeping
 from synth.privacy.dpsgd import LATTICE, ClippedSum, PrivateGradient, StepPrivacy, lattice_sensitivity
@@ -106,7 +107,7 @@ def test_the_lattice_sum_moves_by_no_more_than_its_sensitivity(case: Case, other
 @everything
 def test_a_row_counts_the_same_in_any_company(case: Case) -> None:
     """Narrow layers: of 2 to 11 outputs, a row's last bit depended on where it stood."""
-    module, rows = network(case), rows_of(case, 200)
+    module, rows = network(case).to(chosen()), rows_of(case, 200).to(chosen())
     engine = ClippedSum(module, 0.3)
     whole = engine(losses(module), rows)
     for count in (1, 3, 70):

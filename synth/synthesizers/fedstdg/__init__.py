@@ -1,0 +1,1 @@
+"""FedSTDG: a recurrent Wasserstein autoencoder of sequences; under `update: signds` trained by SubMDS and MagRR."""

@@ -1,0 +1,1 @@
+"""VertiGAN made sound: one generator at the aggregator, one private critic a party, and noisy tables across parties."""

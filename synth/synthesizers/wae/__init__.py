@@ -1,0 +1,1 @@
+"""DP-Fed-WAE: a Wasserstein autoencoder of tables; under `update: signds` trained by votes, as published."""
