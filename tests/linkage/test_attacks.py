@@ -193,7 +193,10 @@ def test_nothing_is_counted_before_all_agree_on_whose_row_is_whose(tmp_path: Pat
     sums, alignment = admitted(attacked), AlignmentInquiry(attacked.plan)
     asked = federate(alignment, sums, 0, 0)
     next(asked), next(asked)
-    for kind, ask, sequence in (("ask", Ask(options={"phase": "statistics"}), 3), ("letters", Ask(), 4)):
+    for kind, ask, sequence in (
+        ("ask", Ask(options={"phase": "statistics"}), 3),
+        ("letters", Ask(options={"phase": "training"}), 4),
+    ):
         packed = wire.pack_ask(ask)
         options = packed.options | header(attacked, sequence) | {"step": "seeds", "chunk": 0}
         with pytest.raises(FedsynthError) as refused:
