@@ -139,10 +139,18 @@ class Cluster:
                 out.append(session.read_stdout(timeout=0) if session.peek_stdout() else "")
                 complaint.append(session.read_stderr(timeout=0) if session.peek_stderr() else "")
             session.close()
-            status = session.returncode
+            status = exit_code(session)
         if status != 0:
             raise ClusterError("".join(complaint).strip().removeprefix("error: ") or f"{command} ended with {status}")
         return "".join(out)
+
+
+def exit_code(session: Any) -> int:
+    """Of a command. One that never began, in a container that is just starting anew, has none."""
+    try:
+        return int(session.returncode)
+    except ValueError:
+        raise ClusterError("the container is not running at this moment; try again.") from None
 
 
 def last_complaint(log: str) -> str | None:

@@ -9,7 +9,7 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import MaxRetryError
 
-from fedsynth.cluster.api import last_complaint, told
+from fedsynth.cluster.api import exit_code, last_complaint, told
 from fedsynth.cluster.errors import ClusterError, Forbidden, NotInstalled, Unreachable
 from fedsynth.cluster.pods import is_ready, missing_volume, trouble
 
@@ -110,3 +110,15 @@ def test_failures_of_the_api_in_words(error: Exception, kind: type[ClusterError]
         raise error
     assert "list pods" in str(caught.value)
     assert caught.value.exit_code == 8
+
+
+def test_a_container_that_is_just_starting_anew_is_said_to_be() -> None:
+    """The client library takes the runtime's complaint for a number; `status` ended in a traceback."""
+
+    class Session:
+        @property
+        def returncode(self) -> int:
+            return int("error executing command in container: cannot exec in a stopped container")
+
+    with pytest.raises(ClusterError, match="not running at this moment"):
+        exit_code(Session())
