@@ -57,7 +57,7 @@ check: setup  ## Style, types and layers
 	$(BIN)/lint-imports
 
 # Every benchmark is one module of benchmarks/, and its last words are the figures: `make bench-ctgan` and so on.
-bench-%: setup  ## One benchmark: adversary doors first-hour ctgan neural central nominal dpsgd secure-sum party forecast marginals tables sequences large vertical bayes evaluate peers (hours)
+bench-%: setup  ## One benchmark: adversary doors first-hour ctgan neural central nominal dpsgd secure-sum party forecast marginals tables odd-tables sequences selection large vertical bayes evaluate peers (hours)
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-cluster: setup  ## What a federation in a cluster costs beside the computing (images as for test-kind)

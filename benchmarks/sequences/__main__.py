@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from benchmarks.sequences.panels import credit_figures, credit_reference, simula
 from benchmarks.sequences.series import Series
 
 ENTITIES = 20_000
+FEDSTDG: dict[str, dict[str, Any]] = {
+    "average": {},
+    "signds": {"update": "signds", "votes": {"among": 2000, "top": 0.1, "step": 0.02}},
+}
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
@@ -20,6 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=sequences.__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets")
     parser.add_argument("--seeds", type=int, default=1, help="runs of every figure, which are averaged")
+    parser.add_argument("--only-fedstdg", action="store_true", help="only `fedstdg` on the panel, and its controls")
     parser.add_argument("--quick", action="store_true", help="only ε = 1, and fewer simulated entities")
     said = parser.parse_args()
     seeds = range(1, said.seeds + 1)
@@ -31,6 +37,17 @@ def main() -> None:
         return found
 
     real = mean("panel, real rows", lambda seed: credit_reference(said.data, seed))
+    recurrent = {
+        f"{update}_{epsilon}": mean(
+            f"fedstdg, {update}, ε = {epsilon}",
+            partial(credit_figures, said.data, float(epsilon), synthesizer={"name": "fedstdg", **FEDSTDG[update]}),
+        )
+        for update in FEDSTDG
+        for epsilon in ((1,) if said.quick else (1, 8))
+    }
+    if said.only_fedstdg:
+        print(json.dumps({"panel_real": real, "fedstdg": recurrent}))
+        return
     panel = {1: mean("panel, ε = 1", lambda seed: credit_figures(said.data, 1.0, seed))}
     if not said.quick:
         panel[8] = mean("panel, ε = 8", lambda seed: credit_figures(said.data, 8.0, seed))
@@ -46,6 +63,7 @@ def main() -> None:
         "panel": panel[1],
         "panel_8": panel.get(8),
         "panel_real": real,
+        "fedstdg": recurrent,
         "simulated": simulated,
         "energy_mae": made["energy", 1]["mae"],
         "energy_mmd": made["energy", 1]["mmd"],

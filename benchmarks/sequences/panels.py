@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.sequences.running import records_of, synthesized
 from synth.encoding.records import Codec, Records
 from synth.metrics.sequence_dynamics import change_ratio, lag_correlation
+from synth.metrics.sequence_prediction import data_free_walks, persistence_mae, predictive_mae
 from synth.metrics.sequences import autocorrelation_distance, sequence_mmd
 from synth.metrics.tables import FloatArray
 from synth.plan import Plan, parse_plan
@@ -94,15 +95,20 @@ def simulated_entities(count: int, seed: int) -> pd.DataFrame:
     )
 
 
-def panel_plan(schema: dict[str, Any], entities: int, epsilon: float) -> Plan:
+def panel_plan(
+    schema: dict[str, Any], entities: int, epsilon: float, synthesizer: dict[str, Any] | None = None
+) -> Plan:
     parties = [{"name": name, "rows": entities // len(PARTIES)} for name in PARTIES]
     privacy = {"epsilon": epsilon, "delta": 1e-5}
-    return parse_plan({"name": "panel", "parties": parties, "schema": schema, "privacy": privacy})
+    content = {"name": "panel", "parties": parties, "schema": schema, "privacy": privacy}
+    return parse_plan(content | ({"synthesizer": synthesizer} if synthesizer else {}))
 
 
-def credit_figures(folder: Path, epsilon: float, seed: int) -> dict[str, float]:
+def credit_figures(
+    folder: Path, epsilon: float, seed: int, synthesizer: dict[str, Any] | None = None
+) -> dict[str, float]:
     train, test = credit_clients(folder, seed)
-    plan = panel_plan(CREDIT, train["ID"].nunique(), epsilon)
+    plan = panel_plan(CREDIT, train["ID"].nunique(), epsilon, synthesizer)
     made = _made(plan, train, seed)
     real, held = (Codec(plan.table).fit(table[list(plan.table.released)].astype(str))[0] for table in (train, test))
     return figures(real, made, held, plan.table)
@@ -114,6 +120,7 @@ def figures(real: Records, made: Records, held: Records, schema: Schema) -> dict
     bill = list(STEPPED).index("bill")
     logistic, boosted = _auroc(made, held)
     return {
+        "mae": predictive_mae(theirs, _sequences(held, schema, list(STEPPED)), seed=0),
         "lr": logistic,
         "gb": boosted,
         "lag1": float(lag_correlation(theirs, 1)[bill]),
@@ -129,7 +136,9 @@ def credit_reference(folder: Path, seed: int) -> dict[str, float]:
     train, test = credit_clients(folder, seed)
     plan = panel_plan(CREDIT, train["ID"].nunique(), 1.0)
     real, held = (Codec(plan.table).fit(table[list(plan.table.released)].astype(str))[0] for table in (train, test))
-    return figures(real, real, held, plan.table)
+    unseen = _sequences(held, plan.table, list(STEPPED))
+    controls = {"persistence": persistence_mae(unseen), "data_free": predictive_mae(data_free_walks(unseen), unseen)}
+    return figures(real, real, held, plan.table) | controls
 
 
 def simulated_figures(count: int, epsilon: float, seed: int) -> dict[str, float]:

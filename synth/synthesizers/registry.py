@@ -23,8 +23,8 @@ FAMILIES: dict[str, tuple[str, str]] = {  # what a plan may say about it, and wh
     "gswgan": ("gswgan.settings:GswganSettings", "gswgan.synthesizer:gswgan"),
     "marginals": ("marginals.settings:MarginalsSettings", "marginals.synthesizer:Marginals"),
     "vae": ("vae.settings:VaeSettings", "vae.synthesizer:vae"),
-    "wae": ("wae.settings:WaeSettings", "wae.synthesizer:wae"),
     "vertigan": ("vertigan.settings:VertiganSettings", "vertigan.synthesizer:vertigan"),
+    "wae": ("wae.settings:WaeSettings", "wae.synthesizer:wae"),
 }
 DEFAULT = "marginals"  # where a plan names no family
 

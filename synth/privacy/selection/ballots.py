@@ -42,13 +42,19 @@ class BallotBox:
         return self._votes(np.nan_to_num(wishes, nan=0.0, posinf=0.0, neginf=0.0)), self._yes(truths)
 
     def _votes(self, wishes: NDArray[np.float64]) -> Ints:
+        """Everywhere, one order of the weights is luck enough for all."""
         clients, weights = wishes.shape
-        total = np.zeros(max(weights, self.event.dimensions), dtype=np.int64)  # weights that do not exist come last
+        dimensions, top = self._choice(weights)
+        size = max(weights, dimensions)
+        total = np.zeros(size, dtype=np.int64)  # weights that do not exist come last
         luck = np.random.default_rng(self.source.child("coordinates").uint64(SEED_WORDS))  # no secret, only luck
-        secret = self.source.child("ballots")
+        among, secret = luck.permutation(size), self.source.child("ballots")
+        padded = np.pad(wishes, ((0, 0), (0, size - weights)))
         for client in range(clients):
-            sign = 1 - 2 * secret.below(2)
-            total[self._named(sign * wishes[client], luck, secret)] += sign
+            among = among if self.everywhere else luck.permutation(size)
+            chosen, sign = among[:dimensions], 1 - 2 * secret.below(2)
+            order = chosen[np.argpartition(-sign * padded[client, chosen], top)]
+            total[self._named(order[:top], order[top:], secret)] += sign
         return total[:weights]
 
     def _yes(self, truths: NDArray[np.bool_]) -> int:
@@ -59,16 +65,13 @@ class BallotBox:
         honest = [held_in(secret.below(1 << DRAW_BITS), bounds) == 1 for _ in truths]
         return int((truths == np.array(honest)).sum())
 
-    def _named(self, wishes: NDArray[np.float64], luck: np.random.Generator, secret: NoiseSource) -> Ints:
-        event, size = self.event, len(wishes)
-        dimensions, top = self._choice(size)
-        among = luck.permutation(max(size, dimensions))[:dimensions]
-        bounds = overlap_bounds(dimensions, top, event.chosen, event.threshold, event.epsilon)
+    def _named(self, own: Ints, rest: Ints, secret: NoiseSource) -> Ints:
+        """The coordinates of one vote, of which some are the client's own."""
+        event = self.event
+        bounds = overlap_bounds(len(own) + len(rest), len(own), event.chosen, event.threshold, event.epsilon)
         held = held_in(secret.below(1 << DRAW_BITS), bounds)
-        own, rest = secret.distinct_below(top, held), secret.distinct_below(dimensions - top, event.chosen - held)
-        wished = np.append(wishes, np.zeros(max(0, dimensions - size)))[among]
-        order = among[np.argpartition(-wished, top)]
-        return np.concatenate([order[:top][own], order[top:][rest]]).astype(np.int64)
+        places = secret.distinct_below(len(own), held), secret.distinct_below(len(rest), event.chosen - held)
+        return np.concatenate([own[places[0]], rest[places[1]]]).astype(np.int64)
 
     def _choice(self, size: int) -> tuple[int, int]:
         """Among how many weights, and how many of them a client would vote for. Everywhere these are no more than the

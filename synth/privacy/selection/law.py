@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from synth.privacy.losses import Floats
     from synth.privacy.selection.event import Votes
 
-DRAW_BITS = 256
-DRAWING_ERROR = 2.0**-200  # total variation: a draw's bounds are off by less than 2^-240, and there are few
-DIGITS = 100  # of e^ε in them
+DRAW_BITS = 1024
+DRAWING_ERROR = 2.0**-900  # total variation: a draw's bounds are off by less than 2^-990, and there are few
+DIGITS = 320  # of e^ε in them
 
 
 def whole_law(event: Votes) -> tuple[Floats, Floats]:

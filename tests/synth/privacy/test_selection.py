@@ -17,6 +17,7 @@ from synth.privacy.events import CountNoise, Votes, from_dict, to_dict
 from synth.privacy.noise import seeded_source
 from synth.privacy.selection.ballots import BallotBox
 from synth.privacy.selection.law import (
+    DRAW_BITS,
     apart_and_holding,
     best_threshold,
     expected_held,
@@ -197,8 +198,10 @@ def test_what_is_cast_has_the_law_it_says() -> None:
 def test_the_overlap_is_drawn_from_the_exact_law() -> None:
     bounds = overlap_bounds(7, 3, 3, 2, 1.2)
     weights = np.array([math.comb(3, n) * math.comb(4, 3 - n) * math.exp(1.2 * (n >= 2)) for n in range(4)])
-    np.testing.assert_allclose(np.diff([0, *(end / 2**256 for end in bounds)]), weights / weights.sum(), rtol=1e-12)
-    assert [held_in(draw, bounds) for draw in (0, bounds[0] - 1, bounds[0], 2**256 - 1)] == [0, 0, 1, 3]
+    np.testing.assert_allclose(
+        np.diff([0, *(end / 2**DRAW_BITS for end in bounds)]), weights / weights.sum(), rtol=1e-12
+    )
+    assert [held_in(draw, bounds) for draw in (0, bounds[0] - 1, bounds[0], 2**DRAW_BITS - 1)] == [0, 0, 1, 3]
 
 
 def test_weights_that_do_not_exist_are_votes_lost() -> None:

@@ -118,7 +118,7 @@ def test_steps_are_told_one_after_the_other() -> None:
 
 def test_a_recurrent_model_learns_what_comes_after_what() -> None:
     """Without privacy: a number that stays what it was must come out as one."""
-    plan = series(3, 1, "rigorous", steps_per_round=20, rounds=5, width=8, own_rows=16, bins=4, learning_rate=0.05)
+    plan = series(3, 1, "rigorous", steps_per_round=20, rounds=3, width=8, own_rows=16, bins=4, learning_rate=0.05)
     plan = plan.model_copy(update={"privacy": "none"})
     rng = np.random.default_rng(0)
 
