@@ -24,10 +24,10 @@ postgresql:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
 	  { $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends postgresql; }
 
-# A browser for the pictures of report.html; installed only where it is missing.
+# A browser for report.html and the consoles, and what clicks in it; installed only where they are missing.
 chromium:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
-	  { $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends chromium; }
+	@{ command -v chromium || command -v google-chrome; } >/dev/null && command -v chromedriver >/dev/null || \
+	  { $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends chromium chromium-driver; }
 
 # A real nginx for the tests of the edge; the image's own will do, else it is installed.
 nginx:
@@ -39,7 +39,7 @@ demo: setup  ## Three parties make a synthetic census table together (under 5 mi
 	  --test examples/data/adult-test.csv.gz --out runs/demo --seed 1 --overwrite
 
 test: setup postgresql chromium nginx check  ## Everything a change must pass, without a cluster
-	$(BIN)/pytest -n 2 -m "not kind and not chaos" tests tests/fedsynth/report_shots.py
+	$(BIN)/pytest -n 2 -m "not kind and not chaos" tests tests/fedsynth/report_shots.py tests/e2e/console_clicks.py
 
 report-shots: setup chromium  ## report.html in a browser: light, dark, telephone, A4 (pictures in runs/report-shots)
 	$(BIN)/pytest tests/fedsynth/report_shots.py

@@ -28,6 +28,7 @@ from fed_node.settings import KEY, LEDGER, PartySettings
 from synth.audit_log import FILE
 from synth.errors import InputError, NotVerified, OutputError
 from synth.messages.archive import private_folder
+from synth.messages.folder_archive import unpack
 
 MANIFEST = "backup.json"
 FOLDERS = ("approved", "begun", "answers", "sessions")
@@ -76,7 +77,7 @@ def put_back(archive: Path, home: Path) -> Backup:
     _require_stopped(home)
     with tempfile.TemporaryDirectory(dir=home) as folder, tarfile.open(archive) as tar:
         copy = Path(folder)
-        tar.extractall(copy, filter="data")
+        unpack(tar, copy)
         hashes = _hashes(copy / LEDGER)
         if len(hashes) != about.entries or hashes[-1:] != [about.head][: len(hashes)]:
             raise NotVerified(f"{archive} does not hold the ledger that it says it holds; it was damaged")

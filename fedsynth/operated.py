@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aggregator.states import ENDED, Standing
+from synth.messages.folder_archive import unpack
 
 if TYPE_CHECKING:
     from synth.plan import Plan  # loads pandas; `fedsynth status` does not
@@ -70,8 +71,7 @@ class Operated(ABC):
         content = base64.b64decode(self.ask("fetch", name, *(["--despite-gate"] if despite_gate else [])))
         out.mkdir(parents=True, exist_ok=True)
         with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-            tar.extractall(out, filter="data")
-            return [out / member.name for member in tar.getmembers()]
+            return unpack(tar, out)
 
 
 def operated(namespace: str, release: str, context: str | None) -> Operated:

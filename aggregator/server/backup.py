@@ -16,6 +16,7 @@ from typing import Any
 from aggregator.server.run_folder import LOCK, RunFolder
 from synth.audit_log import FILE, AuditLog
 from synth.errors import InputError, NotVerified
+from synth.messages.folder_archive import unpack
 
 RUNS = "runs"
 
@@ -37,7 +38,7 @@ def put_back(state: Path, content: bytes) -> dict[str, Any]:
         copy = Path(folder)
         try:
             with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-                tar.extractall(copy, filter="data")
+                unpack(tar, copy)
         except tarfile.TarError:
             raise InputError("this is no archive that `fedsynth backup` made, or it was cut") from None
         _require_beginning(AuditLog(state / FILE, "").read(), AuditLog(copy / FILE, "").read())

@@ -1,9 +1,9 @@
 """Flower's SuperLink: `python -m aggregator.server.superlink`, with Flower's own flags.
 
 Four things are added. Its log is JSON lines. Several objects may come and go in one request (bundled_objects.py). Nodes
-and runs that ask for messages are kept waiting until there may be some (synth/long_poll.py), which spares it most of its
-work: every look is a signature to check and a visit to its database. And the layers that look at the operator's requests
-alone are out of the way of all others, which are many.
+and runs that ask for messages are kept waiting until there may be some (synth/long_poll.py), which spares it most of
+its work: every look is a signature to check and a visit to its database. And the layers that look at the operator's
+requests alone are out of the way of all others, which are many.
 """
 
 from __future__ import annotations

@@ -120,6 +120,8 @@ def _columns(plan: Plan | None) -> Section:
     rows = tuple((name, column.kind, column.description or "") for name, column in plan.table.released.items())
     never = f"Never read: {', '.join(unread)}." if unread else "The schema names no identifier."
     made = f"{plan.rows:,} rows by '{plan.synthesizer.name}', profile '{plan.profile}'. {never}"
+    if not any(description for _, _, description in rows):
+        return Section(title, (made,), ("column", "kind"), tuple(row[:2] for row in rows))
     return Section(title, (made,), ("column", "kind", "description"), rows)
 
 

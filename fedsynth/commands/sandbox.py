@@ -17,9 +17,11 @@ from aggregator.states import Standing
 from fedsynth.commands.options import Json
 from fedsynth.documents import read_plan
 from fedsynth.operated import SANDBOX
-from fedsynth.sandbox.layout import AGGREGATOR
+from fedsynth.sandbox.compose import write_compose
+from fedsynth.sandbox.layout import AGGREGATOR, Layout
 from fedsynth.sandbox.making import make
 from fedsynth.sandbox.running import Sandbox
+from synth import VERSION
 from synth.errors import InputError
 
 app = typer.Typer(
@@ -155,6 +157,38 @@ def down(
     if delete:
         shutil.rmtree(sandbox.layout.folder)
         typer.echo(f"Deleted {folder}.")
+
+
+@app.command()
+def compose(
+    plan: Annotated[Path | None, typer.Argument(help="As for `up`.")] = None,
+    data: Annotated[Path | None, typer.Option(help="As for `up`.")] = None,
+    folder: Folder = DEFAULT,
+    tag: Annotated[
+        str, typer.Option(help="Of the images fedsynth/aggregator, fed-node and edge (`make images`).")
+    ] = VERSION,
+) -> None:
+    """Write compose.yaml: the same federation as containers of the real images, with the edge in front.
+
+    Each container has its own folders, its own network and no rights; the Control API is reached from the operator's
+    container alone. Processes of `up` and containers share the folder, so use one of them at a time.
+
+    Exit codes: 0 written, 2 the folder, the plan or the table.
+    """
+    layout = Layout(folder.absolute())
+    if not layout.register.exists():
+        make(layout, plan, data, None)
+    elif alive := Sandbox(folder).processes.alive():
+        raise InputError(f"{alive[0]} runs as a process; `fedsynth sandbox down` first, then containers can take over.")
+    path = write_compose(layout, tag)
+    first, docker = layout.parties[0], f"  docker compose -f {path}"
+    for line in (
+        f"Written: {path}. Next:",
+        f"{docker} up -d",
+        f"{docker} exec {first}-worker fedsynth node approve {layout.plan} --home {layout.home(first)}",
+        f"{docker} exec operator fedsynth run {layout.plan} --wait",
+    ):
+        typer.echo(line)
 
 
 def _tell_next(console: Console, sandbox: Sandbox) -> None:

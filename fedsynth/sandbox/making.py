@@ -20,7 +20,7 @@ from fedsynth.provision.federation import Federation, Member
 from fedsynth.provision.party_keys import own_keys
 from fedsynth.provision.provisioning import Provisioning
 from fedsynth.sandbox.example import example_plan, patients
-from fedsynth.sandbox.layout import Layout
+from fedsynth.sandbox.layout import AGGREGATOR, Layout
 from fedsynth.simulation.partition import partition
 from synth.errors import InputError
 from synth.messages.archive import write_durably
@@ -71,7 +71,8 @@ def _make(layout: Layout, plan: dict[str, Any], tables: Mapping[str, pd.DataFram
         table.to_csv(layout.home(name) / ROWS_FILE, index=False)
         keys = own_keys(layout.home(name))
         members.append(Member(name=name, node_key=keys.public.node_key, identity=keys.public.identity))
-    federation = Federation(name="sandbox", endpoint=f"localhost:{port}", server_names=["127.0.0.1"], parties=members)
+    names = ["127.0.0.1", AGGREGATOR]  # on this machine, and where containers know it by its name
+    federation = Federation(name="sandbox", endpoint=f"localhost:{port}", server_names=names, parties=members)
     write_durably(layout.federation, write_yaml(federation.model_dump(mode="json")).encode())
     write_durably(layout.plan, write_yaml(plan).encode())
     Provisioning(federation, layout.kits).carry_out()

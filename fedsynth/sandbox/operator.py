@@ -35,7 +35,7 @@ class SandboxAggregator(Operated):
         layout = self.layout
         told = programs.control(layout.port, layout.certificates, layout.state) | {WHO: caller()}
         command = [sys.executable, "-m", "aggregator.server.control", *words]
-        environment = Program(command, told).whole_environment(layout.folder / "flwr")
+        environment = Program(command, told).whole_environment(layout.state.parent / "flwr")
         said = subprocess.run(command, env=environment, input=typed, capture_output=True, text=True, check=False)
         if said.returncode:
             reason = said.stderr.strip().rpartition("error: ")[2] or "the control program failed"
@@ -43,7 +43,7 @@ class SandboxAggregator(Operated):
         return said.stdout
 
     def submit(self, plan: Plan) -> dict[str, Any]:
-        with tempfile.NamedTemporaryFile("w", suffix=".json", dir=self.layout.folder) as file:
+        with tempfile.NamedTemporaryFile("w", suffix=".json", dir=self.layout.state.parent) as file:
             json.dump(plan.model_dump(mode="json", by_alias=True), file)
             file.flush()
             word: dict[str, Any] = json.loads(self.ask("submit", file.name).strip().splitlines()[-1])

@@ -74,13 +74,13 @@ def runner(port: int, files: Path, state: Path, register: Path, identity: Path, 
     )
 
 
-def supernode(party: str, dialled: int, port: int, authority: Path, key: Path) -> Program:
+def supernode(party: str, dialled: str, port: int, authority: Path, key: Path) -> Program:
     return Program(
         [
             sys.executable,
             "-m",
             "fed_node.process.supernode",
-            f"--superlink=localhost:{dialled}",
+            f"--superlink={dialled}",
             f"--root-certificates={authority}",
             "--isolation=process",
             f"--auth-supernode-private-key={key}",

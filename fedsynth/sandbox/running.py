@@ -129,7 +129,7 @@ class Sandbox:
         self.processes.kill(names)
         port, layout = free_port(), self.layout
         key, authority = layout.home(party) / "node.key", layout.authority(party)
-        self.processes.start(names[0], programs.supernode(party, layout.port, port, authority, key))
+        self.processes.start(names[0], programs.supernode(party, layout.endpoint, port, authority, key))
         self.processes.start(names[1], programs.tasks(port, self._socket(party)))
 
     def _socket(self, party: str) -> Path:

@@ -13,8 +13,7 @@ from synth.encoding.contingency import Clique
 from synth.linkage.pairs import CountsPairs, dealer_of
 from synth.linkage.settings import AGGREGATOR, NOBODY_DEALS
 from synth.plan import Plan
-from synth.privacy.events import Event, SampledGaussian
-from synth.privacy.substitution import Touched, substitution_epsilon, two_steps_epsilon
+from synth.privacy.substitution import Touched, sampled_steps, substitution_epsilon, two_steps_epsilon
 from synth.programme import fitted_on, inquiries
 from synth.schema import Strict
 from synth.statistics.histograms import StatisticsInquiry
@@ -86,8 +85,7 @@ def dealers_in_words(plan: Plan) -> str:
 def _substitution(plan: Plan) -> float:
     """The largest over the parties that hold columns."""
     unknown = min(1.0, (len(plan.parties) - 1) / plan.noisy_parties)
-    trained = fitted_on(plan)[1].whole_cost(plan.holders[0])  # the same at every party
-    steps: list[Event] = [event for event in trained if isinstance(event, SampledGaussian)]
+    steps = sampled_steps(fitted_on(plan)[1].whole_cost(plan.holders[0]))  # the same at every party
     delta = plan.delta / 2 if steps else plan.delta
     tables = max(substitution_epsilon(_touched(plan, holder), delta, unknown) for holder in plan.holders)
     return tables + (two_steps_epsilon(steps, delta) if steps else 0.0)

@@ -96,7 +96,7 @@ def _participation(certificate: Certificate, statements: list[Statement]) -> Ite
         yield Finding(what, False, wrong)
         return
     words = participation.in_words(certificate.participation, certificate.absent)
-    told = f"{len(names)} parties stated what they spent: {', '.join(names)}"
+    told = f"{len(names)} {'party' if len(names) == 1 else 'parties'} stated what they spent: {', '.join(names)}"
     yield Finding(what, True, f"{told}. {words}" if words else told)
     for each in certificate.absent:
         yield _absent(certificate, each)

@@ -92,7 +92,7 @@ class VotingRound:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             found = self._trained({n: w.expand(len(rows), *w.shape) for n, w in start.items()}, slope, rows, there)
-        return torch.cat([(found[name] - start[name]).flatten(1) for name in start], dim=1).double().numpy()
+        return torch.cat([(found[name] - start[name]).flatten(1) for name in start], dim=1).double().cpu().numpy()
 
     def _trained(self, weights: Weights, slope: Callable[..., Weights], rows: Tensor, there: Tensor) -> Weights:
         rate, (memory, longer) = self.said.local_rate, BETAS
@@ -121,7 +121,7 @@ class VotingRound:
         places = 2 * self.said.records_per_client + 2
         members = [np.flatnonzero(homes == group)[:places] for group in chosen]
         where = np.concatenate([n * places + np.arange(len(each)) for n, each in enumerate(members)]).astype(np.int64)
-        found = rows[torch.from_numpy(np.concatenate(members).astype(np.int64))]
+        found = rows[torch.as_tensor(np.concatenate(members).astype(np.int64))]
         batch, there = torch.zeros(self.voters * places, found.shape[1]), torch.zeros(self.voters * places)
-        batch[torch.from_numpy(where)], there[torch.from_numpy(where)] = found, 1.0
+        batch[torch.as_tensor(where)], there[torch.as_tensor(where)] = found, 1.0
         return batch.view(self.voters, places, -1), there.view(self.voters, places)

@@ -87,8 +87,12 @@ class NeuralSynthesizer(Synthesizer):
         self.seed = seed
 
     def learn(self, rows: Records, luck: NoiseSource) -> None:
-        """Plain steps on rows that are nobody's, before anybody is asked for a step (see `pretraining`)."""
+        """Plain steps on rows that are nobody's, before anybody is asked for a step (see `pretraining`). From then on
+        these rows' histograms are what drawn rows are fitted to: the counts that they come from know more of a column
+        than the first histograms do."""
         features = self.released.features
+        seen = Statistics.seen(self.plan, rows, self.released.statistics.covered)
+        self.released = Released.of(self.plan, seen, features=features)
         with on(self.device):
             network = self._loaded(features, self.weights)
             encoded = torch.as_tensor(features.encode(rows, Stream.of(luck).rng))

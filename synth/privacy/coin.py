@@ -4,7 +4,7 @@ Every draw is a keyed hash of whose it is and its number among theirs. So what i
 else's rows, not even on how many there are: a person more in the table changes nothing for the others.
 
 The hash is SHA-256 of the key, which fills its first block, the number and the owner: a function that databases have,
-too, so that an engine draws what we draw (fed_node/source/engines/subjects.py).
+too, so that an engine draws what we draw (fed_node/source/engines/people.py).
 """
 
 from __future__ import annotations

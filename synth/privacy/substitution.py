@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import exp
 
 from synth.privacy.accounting import compose
-from synth.privacy.events import CountNoise, Event
+from synth.privacy.events import CountNoise, Event, SampledGaussian
 
 Touched = tuple[CountNoise, int]  # a release, and how many of its tables hold a column that the knower does not
 
@@ -22,6 +22,11 @@ def substitution_epsilon(releases: Iterable[Touched], delta: float, unknown: flo
     """ε for one person's cells replaced by others; `unknown` is the part of the charged noise that the knower lacks."""
     changed = [replace(e, queries=2 * tables, variance=e.variance * unknown) for e, tables in releases if tables]
     return compose(changed, delta).epsilon
+
+
+def sampled_steps(events: Iterable[Event]) -> list[Event]:
+    """Those of the events that are training on samples of rows."""
+    return [event for event in events if isinstance(event, SampledGaussian)]
 
 
 def two_steps_epsilon(events: list[Event], delta: float) -> float:

@@ -54,6 +54,12 @@ class Statistics:
         coarse = grid.to_coarse(counts, variance**0.5)
         return cls(grid.coarse, coarse, variance, covered, fine=(grid, counts))
 
+    @classmethod
+    def seen(cls, plan: Plan, rows: Rows, covered: float) -> Statistics:
+        """Of rows that are nobody's: without noise."""
+        grid = grid_of(plan)
+        return cls.released(grid, rows.histograms(grid), 0.0, covered)
+
     def to_arrays(self) -> Arrays:
         arrays = {"counts": self.counts, "variance": np.array(self.variance), "covered": np.array(self.covered)}
         arrays |= {} if self.cells.old else {"layout": np.array(LAYOUT)}

@@ -131,7 +131,7 @@ class Deployment:
     def start_node(self, name: str, supernode: list[str] | None = None) -> None:
         """All of a party but its worker, by this command for the SuperNode; also how a cluster starts it again."""
         port, key = free_port(), self.home(name) / "node.key"
-        node = programs.supernode(name, self.dialled_port, port, self.certificates / "ca.crt", key)
+        node = programs.supernode(name, f"localhost:{self.dialled_port}", port, self.certificates / "ca.crt", key)
         if supernode is not None:
             node = Program([*supernode, *node.command[3:]])
         self._start(f"supernode {name}", node)

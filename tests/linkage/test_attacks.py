@@ -193,7 +193,10 @@ def test_nothing_is_counted_before_all_agree_on_whose_row_is_whose(tmp_path: Pat
     sums, alignment = admitted(attacked), AlignmentInquiry(attacked.plan)
     asked = federate(alignment, sums, 0, 0)
     next(asked), next(asked)
-    for kind, ask, sequence in (("ask", Ask(options={"phase": "statistics"}), 3), ("letters", Ask(), 4)):
+    for kind, ask, sequence in (
+        ("ask", Ask(options={"phase": "statistics"}), 3),
+        ("letters", Ask(options={"phase": "training"}), 4),
+    ):
         packed = wire.pack_ask(ask)
         options = packed.options | header(attacked, sequence) | {"step": "seeds", "chunk": 0}
         with pytest.raises(FedsynthError) as refused:
@@ -259,9 +262,12 @@ def test_keys_of_fewer_parties_are_refused_by_the_parties(tmp_path: Path) -> Non
     assert refusal_of(attacked)[1] == "crypto.participation.too-few-parties"
 
 
-def test_an_aggregator_that_was_killed_takes_the_run_up_again(tmp_path: Path, small_letters: None) -> None:
+@pytest.mark.parametrize("dealer", [None, "none"])
+def test_an_aggregator_that_was_killed_takes_the_run_up_again(
+    dealer: str | None, tmp_path: Path, small_letters: None
+) -> None:
     """New keys, the same question: all letters go out again, nothing is added twice, the stored answer is sent."""
-    killed = consortium(tmp_path)
+    killed = consortium(tmp_path, linkage={"dealer": dealer})
     sums, ask, sequence = prepared(killed)
     before = sums.total(ask, sequence).arrays["counts"]
     again = admitted(killed)

@@ -43,7 +43,7 @@ class PublishedNetwork(nn.Module):
         """[n, row width] -> [n, steps, numbers]."""
         parts = []
         for span in self.spans:
-            block, places = rows[:, span.slice], torch.from_numpy(self.places[span.start]).float()
+            block, places = rows[:, span.slice], torch.as_tensor(self.places[span.start]).float()
             parts.append((block @ places)[:, None] if span.kind == "mode" else block)
         return torch.cat(parts, dim=1).view(len(rows), self.count, self.inputs)
 
@@ -92,7 +92,7 @@ class Published(RowLossModel[PublishedNetwork]):
             width = 1 if span.kind == "mode" else span.width
             part, place = made[:, place : place + width], place + width
             if span.kind == "mode":
-                part = -(part - torch.from_numpy(network.places[span.start]).float()).abs()
+                part = -(part - torch.as_tensor(network.places[span.start]).float()).abs()
             fixed = span.kind == "label" and span.column in codes
             rows[torch.arange(count), span.start + (codes[span.column] if fixed else part.argmax(1))] = 1.0
         return rows, torch.zeros(count)

@@ -48,8 +48,8 @@ class Unmasker(nn.Module):
 
     def by_entry(self, masked: Tensor) -> Tensor:
         """[…, columns] as [… , row width]."""
-        widths = torch.tensor([span.width for span in self.spans])
-        return masked.repeat_interleave(widths, dim=-1)
+        widths = torch.tensor([span.width for span in self.spans], device="cpu")
+        return masked.repeat_interleave(widths.to(masked.device), dim=-1)
 
 
 class MaskedDiffusion(RowLossModel[Unmasker]):
