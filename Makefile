@@ -39,7 +39,7 @@ demo: setup  ## Three parties make a synthetic census table together (under 5 mi
 	  --test examples/data/adult-test.csv.gz --out runs/demo --seed 1 --overwrite
 
 test: setup postgresql chromium nginx check  ## Everything a change must pass, without a cluster
-	$(BIN)/pytest -n 2 -m "not kind and not chaos" tests tests/fedsynth/report_shots.py tests/e2e/console_clicks.py
+	$(BIN)/pytest -n 2 -m "not kind and not chaos" tests tests/fedsynth/report_shots.py
 
 report-shots: setup chromium  ## report.html in a browser: light, dark, telephone, A4 (pictures in runs/report-shots)
 	$(BIN)/pytest tests/fedsynth/report_shots.py
