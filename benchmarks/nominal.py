@@ -16,14 +16,14 @@ from __future__ import annotations
 import json
 import math
 
-from synth.privacy.accounting import as_units, compose, pld_epsilon
+from synth.privacy.accounting import compose
 from synth.privacy.calibration import calibrate_noise_multiplier
 from synth.privacy.events import SampledGaussian
+from synth.synthesizers.gswgan.published import composed_epsilon
 
 FINDIFF_ROWS, FINDIFF_CLIENTS, FINDIFF_BATCH, FINDIFF_STEPS, FINDIFF_ROUNDS = 30_000, 5, 16, 100, 3_000
 GSWGAN_NOISE, GSWGAN_BATCH, GSWGAN_DELTA = 1.07, 32, 1e-5
 GSWGAN = ((1500, 21_000), (1000, 20_000), (750, 20_000), (250, 21_000))  # discriminators, generator steps
-GRID = 0.02  # of losses in the hundreds
 
 
 def findiff() -> dict[str, float]:
@@ -35,9 +35,8 @@ def findiff() -> dict[str, float]:
 
 def gswgan(discriminators: int, steps: int) -> dict[str, float]:
     """Poisson sampling stands for one of K here, which flatters the paper a little."""
-    one_step = SampledGaussian(1 / discriminators, GSWGAN_NOISE / math.sqrt(GSWGAN_BATCH), steps)
-    nominal = published_epsilon(discriminators, steps)
-    return {"nominal": nominal, "composed": pld_epsilon(as_units([one_step]), GSWGAN_DELTA, GRID)}
+    composed = composed_epsilon(discriminators, GSWGAN_NOISE, GSWGAN_BATCH, steps, GSWGAN_DELTA)
+    return {"nominal": published_epsilon(discriminators, steps), "composed": composed}
 
 
 def published_epsilon(discriminators: int, steps: int, orders: int = 100) -> float:

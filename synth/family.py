@@ -49,7 +49,8 @@ class Declaration:
     series: bool = False  # whether it draws series of any length from counts of neighbouring steps
     counted_share: float = 0.0  # of its ρ; where more than 0, it asks for counts before it trains
     clients: bool = False  # whether a plan about people may repeat its paper, which protects all that a client has
-    by_columns: bool = False  # whether tables of columns, some of them across two parties, are all it asks for
+    by_columns: bool = False  # whether it can be made where parties hold different columns of the same people
+    published_by_columns: bool = False  # whether a paper's protocol is repeated that is about that, without any tables
 
     @property
     def statistics_asks(self) -> int:

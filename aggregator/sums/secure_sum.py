@@ -156,6 +156,8 @@ class SecureSum:
         carrier, stage = Carrier(self.plan, self.agreement, header), programme(self.plan).stage(ask.options["phase"])
         if stage.phase == "alignment":
             carrier.key()
+        elif stage.phase == "training" and self.plan.family.published_by_columns:
+            return  # a protocol without tables
         elif stage.phase in SHARED_PHASES and stage.first == sequence:
             carrier.shares(ask)
 

@@ -53,7 +53,7 @@ def linkage_record(plan: Plan) -> LinkageRecord | None:
         unit="One person, with a row at every party; every party's ledger is charged the whole, not a part.",
         alignment=ALIGNMENTS[plan.linkage.alignment].format(key=plan.linkage.key),
         dealers=dealers_in_words(plan),
-        substitution_epsilon=None if plan.privacy == "none" else _substitution(plan),
+        substitution_epsilon=None if plan.privacy == "none" or plan.profile == "faithful" else _substitution(plan),
     )
 
 

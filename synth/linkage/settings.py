@@ -79,7 +79,7 @@ def _columns(plan: Plan, linkage: Linkage) -> str | None:
 def _procedure(plan: Plan) -> str | None:
     if not plan.family.by_columns:
         return f"'{plan.synthesizer.name}' cannot be made from tables across parties; use 'marginals' or 'bayes'"
-    if plan.profile != "rigorous":
+    if plan.profile != "rigorous" and not plan.family.published_by_columns:
         return "'partition: columns' has no published protocol that holds; leave the profile 'rigorous'"
     if plan.gate is not None and (blind := sorted(set(plan.gate.limits) - JUDGED)):
         return (

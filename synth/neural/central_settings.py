@@ -14,8 +14,8 @@ class CentralSettings(FamilySettings):
     width: int = Field(128, ge=1, le=4096, description="Hidden units of the generator.")
     code_width: int = Field(32, ge=1, le=4096, description="Random numbers that a row is made from.")
     codes: int = Field(
-        2048, ge=2, le=1_000_000, description="Different codes; the blocks of a row are drawn given one of them."
+        1024, ge=2, le=1_000_000, description="Different codes; the blocks of a row are drawn given one of them."
     )
-    teaching_steps: int = Field(400, ge=1, description="Steps of the generator after every answer; they cost nothing.")
+    teaching_steps: int = Field(150, ge=1, description="Steps of the generator after every answer; they cost nothing.")
     learning_rate: float = Field(2e-2, gt=0, description="Adam's step size in them; it falls evenly.")
     candidates: int = Field(3, ge=1, le=1000, description="Rows made per row kept; the released histograms choose.")

@@ -28,7 +28,7 @@ from synth.encoding.cells import Cells
 from synth.encoding.features import Features
 from synth.encoding.records import Records
 from synth.encoding.rows import Rows
-from synth.errors import PlanError, ProtocolError
+from synth.errors import ProtocolError
 from synth.interface import Answer, Arrays, Ask, Sum, Synthesizer
 from synth.messages.asked import Form, checked, distribution, require_names, whole_numbers
 from synth.neural.central import CentralGenerator, Lesson
@@ -42,17 +42,17 @@ from synth.privacy.noise import NoiseSource
 from synth.statistics.histograms import Statistics
 from synth.synthesizers.gswgan.critics import PrivateSlopes, RowCritics, summed
 from synth.synthesizers.gswgan.estimate import SlopeRegression, spread_of
+from synth.synthesizers.gswgan.published import PublishedGswgan
 from synth.synthesizers.gswgan.settings import GswganSettings
 
 MADE_UP, SHARES, SLOPES = "made_up", "shares", "slopes"
 GRAM, CROSS = "regression/gram", "regression/cross"
+LEAST_LIMIT = 1e-6  # of slopes: what no generator's rows come near, and far from where division loses digits
 EXACT = 1e-6  # deviation of slopes without noise, in those of all rows: they are rounded
 
 
 def gswgan(plan: Plan) -> Synthesizer:
-    if plan.profile == "faithful":
-        raise PlanError("'gswgan' has no profile 'faithful'; use 'rigorous'.")
-    return Gswgan(plan)
+    return PublishedGswgan(plan) if plan.profile == "faithful" else Gswgan(plan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,7 @@ class Gswgan(Synthesizer):
         if (labels < 0).any() or (labels >= [span.width for span in features.spans]).any():
             raise ProtocolError("an ask holds made-up rows with labels that do not exist")
         critics = RowCritics(features, shares, labels, self.settings.loudest)
-        if not critics.limit > 0:
+        if critics.limit < LEAST_LIMIT:
             raise ProtocolError("an ask holds made-up rows about which no critic has anything to say")
         return SlopeQuestion(number, critics)
 

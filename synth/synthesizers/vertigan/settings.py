@@ -8,6 +8,15 @@ from pydantic import Field
 
 from synth.family import Declaration, Sampling
 from synth.neural.central_settings import CentralSettings
+from synth.strict import Strict
+
+
+class PublishedVertiganSettings(Strict):
+    """The protocol as published, of `profile: faithful` alone."""
+
+    rounds: int = Field(1500, ge=1, le=100_000, description="Steps of the generator; each is an ask.")
+    critic_steps: int = Field(10, ge=1, description="Private steps of every party's critic in a round.")
+    batch: int = Field(1000, ge=1, description="Rows of a step, which everybody knows by a common seed.")
 
 
 class VertiganSettings(CentralSettings):
@@ -28,6 +37,16 @@ class VertiganSettings(CentralSettings):
     critic_learning_rate: float = Field(1e-3, gt=0, description="Adam's step size of the critics.")
     critic_weight: float = Field(0.05, ge=0, description="How much the critics count beside the tables.")
 
+    published: PublishedVertiganSettings = Field(
+        default_factory=PublishedVertiganSettings, description="What `profile: faithful` runs instead."
+    )
+
     def declared(self, *, private: bool, faithful: bool) -> Declaration:
+        if faithful:
+            sampling = Sampling(self.sample_rate, as_published=True)
+            asks = self.published.rounds
+            return Declaration(
+                asks=asks, answers="updates", sampling=sampling, by_columns=True, published_by_columns=True
+            )
         sampling = Sampling(self.sample_rate)
         return Declaration(asks=1 + self.rounds, answers="updates", sampling=sampling, by_columns=True)

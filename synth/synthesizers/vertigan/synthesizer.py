@@ -45,6 +45,7 @@ from synth.privacy.events import CountNoise, Event, Unaccounted
 from synth.privacy.noise import NoiseSource
 from synth.statistics.histograms import Statistics
 from synth.synthesizers.vertigan.critic import BlockCritic, Lessons
+from synth.synthesizers.vertigan.published import PublishedVertigan
 from synth.synthesizers.vertigan.settings import VertiganSettings
 from synth.synthesizers.vertigan.tables import moments_of
 
@@ -52,9 +53,7 @@ BINS, CLIQUES, COUNTS, MADE_UP, SLOPES, MOMENTS = "bins", "cliques", "counts", "
 
 
 def vertigan(plan: Plan) -> Synthesizer:
-    if plan.profile == "faithful":
-        raise PlanError("'vertigan' has no profile 'faithful'; use 'rigorous'.")
-    return Vertigan(plan)
+    return PublishedVertigan(plan) if plan.profile == "faithful" else Vertigan(plan)
 
 
 class Vertigan(Synthesizer):
