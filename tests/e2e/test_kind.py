@@ -317,6 +317,7 @@ def test_a_run_heals_by_itself_after_a_kill_and_is_charged_once(federation: Fede
         assert len(charges) == programme(plan).asks
 
 
+@pytest.mark.nightly
 def test_a_run_is_released_whatever_happens_to_it(federation: Federation) -> None:
     """`make test-chaos`, shortened: faults that heal quickly, in an order that a seed decides."""
     story = Story(federation, lambda name: plan_of({"name": "ctgan", "rounds": 12}, name=name))
