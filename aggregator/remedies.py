@@ -5,14 +5,13 @@ from __future__ import annotations
 from aggregator.states import Reason
 from synth.errors import FedsynthError, Refusal
 
-AWAY = frozenset({"store-unwritable", "store-failed", "worker-away"})
-"""Refusals of a party's machine, not of its administrator: asked again, they may answer. They depend on no row."""
-
-AWAY_WORDS = {
+AWAY_WORDS = {  # refusals of a party's machine, not of its administrator: asked again, they may answer; no row decides
     "store-unwritable": "its volume is full or cannot be written",
+    "cannot-write": "its volume is full or cannot be written",
     "store-failed": "its volume fails",
     "worker-away": "its worker does not answer",
 }
+AWAY = frozenset(AWAY_WORDS)
 
 _REMEDIES = {
     "plan-not-approved": "Its administrator approves the plan (`fedsynth node approve`)",
