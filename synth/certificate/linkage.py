@@ -94,8 +94,8 @@ def _substitution(plan: Plan) -> float:
 def _touched(plan: Plan, knower: str) -> list[Touched]:
     """Of every release, the tables with a column that the knower does not hold. Which pairs a later round counts is
     decided by what was released, so all of those are taken to be such."""
-    asking = inquiries(plan)
-    statistics, training = cast(StatisticsInquiry, asking["statistics"]), cast(CountsPairs, asking["training"])
+    histograms, tables = fitted_on(plan)
+    statistics, training = cast(StatisticsInquiry, histograms), cast(CountsPairs, tables)
     held = set(plan.columns_of(knower))
     if statistics.event is None or training.noise is None:
         return []
@@ -107,7 +107,7 @@ def _touched(plan: Plan, knower: str) -> list[Touched]:
         (first, _foreign(training.names, training.pairs, held)),
         *((each, each.queries) for each in later),
     ]
-    if assessment := cast(AssessmentInquiry | None, asking.get("assessment")):
+    if assessment := cast(AssessmentInquiry | None, inquiries(plan).get("assessment")):
         found += [
             (event, _foreign(assessment.names, assessment.cliques[part], held))
             for part, event in assessment.events.items()

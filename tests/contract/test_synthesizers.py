@@ -74,6 +74,7 @@ SMALLEST: dict[str, dict[str, Any]] = {
         "codes": 64,
         "width": 8,
         "teaching_steps": 5,
+        "sample_rate": 0.5,
     },
     "vae": {"name": "vae", "rounds": 2, "steps_per_round": 2, "width": 8, "code_width": 3},
     "wae": {"name": "wae", "rounds": 2, "steps_per_round": 2, "width": 8, "code_width": 3, "own_rows": 16},

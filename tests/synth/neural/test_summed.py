@@ -61,7 +61,13 @@ def takes_part(name: str) -> bool:
     return "exchange" in settings_of(name).model_fields
 
 
-EVERYONE = [SMALL, *(SMALLEST[name] | {"exchange": "gradients"} for name in sorted(FAMILIES) if takes_part(name))]
+def by_gradients(name: str) -> dict[str, Any]:
+    """Where a family votes by default, its other rule."""
+    update = {"update": "average"} if "update" in settings_of(name).model_fields else {}
+    return SMALLEST[name] | {"exchange": "gradients"} | update
+
+
+EVERYONE = [SMALL, *(by_gradients(name) for name in sorted(FAMILIES) if takes_part(name))]
 
 
 @pytest.mark.parametrize("settings", EVERYONE, ids=lambda settings: settings["name"])
