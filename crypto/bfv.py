@@ -112,7 +112,7 @@ class OtherKey:
         wide = sum(word << 64 * place for place, word in enumerate(words)) >> (64 * FLOOD_WORDS - FLOOD_BITS)
         coefficients = np.zeros((2, len(_PRIMES), SLOTS), dtype="<u8")
         for place, prime in enumerate(_PRIMES):
-            coefficients[0, place] = (wide % prime).astype(np.uint64)
+            coefficients[0, place] = np.asarray(wide % prime, dtype=np.uint64)
         return ts.bfv_vector_from(self._context, _written(coefficients))
 
 
