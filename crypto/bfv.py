@@ -2,14 +2,23 @@
 
 The owner of a key encrypts vectors of whole numbers; the other party multiplies each by a vector of its own, entry by
 entry, adds up and sends the total back. One setting: ring degree 8192, three primes of 60 bits and one of 38 (the 218
-bits that 128-bit security allows), a plaintext prime of 54 bits.
+bits that 128-bit security allows), a plaintext prime t of 50 bits.
 
 What the owner can read of a total beside the numbers in it is nothing: the other party adds a fresh encryption of its
-masks, whose randomness hides what the ciphertext was made of, and *floods* it. TenSEAL has no such call: a ciphertext
-is written whose first polynomial is uniform in 124 bits and whose second is zero, and added. The noise of a product is
-about 2^67, of a sum of thousands 2^74; over the 8192 coefficients of a hundred totals, the owner's view is within about
-2^-30 of one that does not depend on the factors. Both parties are taken to follow the protocol: an owner who makes a
-key of another form, or another party who alters ciphertexts and watches what opens, is not kept out.
+masks and *floods* it. TenSEAL has no such call: a ciphertext is written whose first polynomial is uniform in 128 bits
+and whose second is zero, and added. Why that is enough, for an owner who followed the protocol and knows its key s and
+all its coins. A total is (c0, c1). c1 is what the factors p made of the owner's ciphertexts, and a u + e of the fresh
+encryption: without u and e that is indistinguishable from uniform, if ring-LWE is hard, whoever knows s. Beside it
+there is c0 + c1 s = (q/t) m + v + flood, m the masked numbers and v the noise. The flood is independent of all else, so
+that v moves it by |v| / 2^128 in total variation, a coefficient. *Bound on v*, whatever the coins: a ciphertext is
+made under all four primes, where its noise is at most 21 (2n + 1) (SEAL's errors are within ±21, its secrets ternary;
+n = 8192), and divided by the last, 2^38, which rounds both polynomials: (n + 1) / 2, and ½ for (q/t) m. That is below
+FRESH_NOISE. SEAL lifts a factor's coefficients to ±t/2, so that a product's noise is below n FRESH_NOISE t/2, and those
+of a total add up. `flood_distance` has the sum over all coefficients of all totals. It is a bound and no estimate: the
+noise that a test measures is some thousand times smaller.
+
+Both parties are taken to follow the protocol: an owner who makes a key of another form, or another party who alters
+ciphertexts and watches what opens, is not kept out.
 """
 
 import os
@@ -27,9 +36,11 @@ from crypto.errors import Malformed, WrongContext, WrongShape
 Numbers = NDArray[np.int64]
 
 SLOTS = 8192
-PLAIN = 18014398508400641  # the largest prime below 2^54 that leaves 1 when divided by 2·8192
+PLAIN = 1125899906826241  # the largest prime below 2^50 that leaves 1 when divided by 2·8192
 CIPHERTEXT_BYTES = 393_358  # as TenSEAL 0.3.18 writes it
-FLOOD_BITS = 124  # q / 2t is a little more than 2^125
+FLOOD_BITS = 128  # q / 2t is a little more than 2^129
+FLOOD_WORDS = 3
+FRESH_NOISE = SLOTS // 2 + 2
 _PRIME_BITS = [60, 60, 60, 38]
 _PRIMES = (1152921504606683137, 1152921504606748673, 1152921504606830593)  # of a ciphertext, in SEAL's order
 _ZSTD = bytes.fromhex("28b52ffd")
@@ -95,13 +106,21 @@ class OtherKey:
         return bytes(found.serialize())
 
     def _flood(self) -> Any:
-        words = np.frombuffer(os.urandom(16 * SLOTS), dtype="<u8").reshape(SLOTS, 2)
-        high = words[:, 1] >> np.uint64(128 - FLOOD_BITS)
+        words = (
+            np.frombuffer(os.urandom(8 * FLOOD_WORDS * SLOTS), dtype="<u8").reshape(FLOOD_WORDS, SLOTS).astype(object)
+        )
+        wide = sum(word << 64 * place for place, word in enumerate(words)) >> (64 * FLOOD_WORDS - FLOOD_BITS)
         coefficients = np.zeros((2, len(_PRIMES), SLOTS), dtype="<u8")
         for place, prime in enumerate(_PRIMES):
-            wide = (high.astype(object) << 64) + words[:, 0].astype(object)
-            coefficients[0, place] = (wide % prime).astype(np.uint64)
+            coefficients[0, place] = np.asarray(wide % prime, dtype=np.uint64)
         return ts.bfv_vector_from(self._context, _written(coefficients))
+
+
+def flood_distance(ciphertexts: int, totals: int) -> float:
+    """Most that what the owner sees of its totals, each of so many ciphertexts, can differ from what depends on no
+    factor (total variation, beside ring-LWE)."""
+    noise = ciphertexts * SLOTS * FRESH_NOISE * (PLAIN // 2 + 1) + FRESH_NOISE
+    return totals * SLOTS * noise / 2.0**FLOOD_BITS
 
 
 def _slots(numbers: Numbers) -> Numbers:

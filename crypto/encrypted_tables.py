@@ -3,10 +3,11 @@
 The first party's one-hot rows lie one after the other in the slots of its ciphertexts. For each of its own bins, the
 second multiplies them by ones at the rows in that bin, adds up, puts a mask into every slot and sends the totals back:
 as many ciphertexts as it has bins. A slot's mask is uniform below the plaintext prime less the largest count, so that
-the sum never wraps around it: a count is hidden up to 2^-54 of it, and a sum of integers is one modulo 2^32, too:
+the sum never wraps around it: a count is hidden up to 2^-50 of it, and a sum of integers is one modulo 2^32, too:
 
     first:  Σ slots of a bin  modulo 2^32        second:  -Σ masks  modulo 2^32        together: the count
 
+What the first party sees depends on the second's rows by `distance` at most, and on how hard ring-LWE is.
 From here on these are shares like those of crypto/cross_tables.py. Letters go in rounds: rows up, totals down.
 """
 
@@ -17,7 +18,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from crypto.bfv import CIPHERTEXT_BYTES, PLAIN, SLOTS, Numbers, OtherKey, OwnerKey
+from crypto.bfv import CIPHERTEXT_BYTES, PLAIN, SLOTS, Numbers, OtherKey, OwnerKey, flood_distance
 from crypto.cross_tables import ABSENT, LETTER_BYTES, Matrix, Places
 from crypto.errors import Malformed, WrongShape
 from crypto.framing import pack, unpack_all
@@ -44,6 +45,15 @@ def letters_down(widths: tuple[int, int]) -> int:
 def rounds_of(rows: int, pairs: Iterable[tuple[int, int]]) -> int:
     """Rounds of letters until all pairs of parties with these widths have their shares."""
     return max((letters_up(rows, widths) + letters_down(widths) for widths in pairs), default=0)
+
+
+def distance(rows: int, widths: tuple[int, int], columns: tuple[int, int]) -> float:
+    """Total variation between what the first party sees and what depends on no row of the second, at most. Every count
+    moves its mask by itself over the prime, and all counts add up to one for each row and pair of ones in it: of either
+    party one a column, and the one that says that there is somebody."""
+    ciphertexts = len(rows_up(rows, widths[0]))
+    counted = rows * (columns[0] + 1) * (columns[1] + 1)
+    return flood_distance(ciphertexts, widths[1]) + counted / (PLAIN - ciphertexts)
 
 
 def encrypted_rows(key: OwnerKey, places: Places, width: int, letter: int) -> bytes:

@@ -3,7 +3,9 @@
 The ledger is copied last, by SQLite's own means: it may then know of answers that the copy lacks, which is refused
 later and harmless, and never the other way round. A copy says which head its ledger had. Put back over a ledger that
 has gone on since, it would forget what was spent: that is refused. Where the volume is gone, the copy is all there is;
-the drill of the party guide (`fedsynth node ledger --against`, `--restored`) then asks others what they saw.
+the drill of the party guide (`fedsynth node ledger --against`, `--restored`) then asks others what they saw. Heads are
+shown when a run begins, so nobody can tell of a run that was under way in the copy what it answered afterwards: it is
+charged in full and over. Its session's keys are therefore not copied at all; they would outlive their epoch in a file.
 """
 
 from __future__ import annotations
@@ -23,16 +25,18 @@ from typing import Any
 
 from fed_node.errors import StoreInUse
 from fed_node.ledger.chain import Chain
+from fed_node.ledger.ledger import Ledger
 from fed_node.ledger.view import LedgerView
 from fed_node.settings import KEY, LEDGER, PartySettings
+from fed_node.witnesses import MISSING, STANDING, WITNESSED
 from synth.audit_log import FILE
 from synth.errors import InputError, NotVerified, OutputError
 from synth.messages.archive import private_folder
 from synth.messages.folder_archive import unpack
 
 MANIFEST = "backup.json"
-FOLDERS = ("approved", "begun", "answers", "sessions")
-FILES = ("party.yaml", "policy.yaml", "standing.json", FILE)
+FOLDERS = ("approved", "begun", "answers")
+FILES = ("party.yaml", "policy.yaml", STANDING, WITNESSED, MISSING, FILE)
 
 
 @dataclass(frozen=True)
@@ -70,23 +74,42 @@ def take(home: Path, out: Path, *, keys: bool) -> Backup:
     return about
 
 
-def put_back(archive: Path, home: Path) -> Backup:
-    """Put a copy into a home whose worker is stopped, unless the ledger there knows more. All is checked first."""
+def put_back(archive: Path, home: Path) -> tuple[Backup, list[str]]:
+    """Put a copy into a home whose worker is stopped, unless the ledger there knows more; and the runs that are over by
+    that. All is checked first."""
     about = read(archive)
     private_folder(home)
     _require_stopped(home)
-    with tempfile.TemporaryDirectory(dir=home) as folder, tarfile.open(archive) as tar:
+    with tempfile.TemporaryDirectory(dir=home) as folder:
         copy = Path(folder)
-        unpack(tar, copy)
+        _unpacked(archive, copy)
         hashes = _hashes(copy / LEDGER)
         if len(hashes) != about.entries or hashes[-1:] != [about.head][: len(hashes)]:
             raise NotVerified(f"{archive} does not hold the ledger that it says it holds; it was damaged")
-        if (home / LEDGER).exists():
-            _require_nothing_newer(_hashes(home / LEDGER), hashes)
-        for path in sorted(copy.iterdir()):
-            if path.name != MANIFEST:
-                _replace(path, home / path.name)
-    return about
+        there = _hashes(home / LEDGER) if (home / LEDGER).exists() else []
+        _require_nothing_newer(there, hashes)
+        ended = [] if there == hashes else _ended(copy / LEDGER, about.dataset)
+        for name in (*FOLDERS, *FILES, KEY, LEDGER):
+            if (copy / name).exists():
+                _replace(copy / name, home / name)
+    return about, ended
+
+
+def _unpacked(archive: Path, copy: Path) -> None:
+    try:
+        with tarfile.open(archive) as tar:
+            unpack(tar, copy)
+    except (OSError, EOFError, tarfile.TarError):
+        raise InputError(f"{archive} is no copy that `fedsynth node backup` made, or it was cut") from None
+    if not (copy / LEDGER).is_file():
+        raise InputError(f"{archive} holds no ledger")
+
+
+def _ended(path: Path, dataset: str) -> list[str]:
+    with closing(LedgerView(path)) as view:
+        budget = view.budget
+    with closing(Ledger(path, dataset, budget)) as ledger:
+        return ledger.give_up()
 
 
 def read(archive: Path) -> Backup:

@@ -41,7 +41,7 @@ class Privacy(Strict):
     epsilon: float = Field(gt=0, le=100, description="Upper bound of the privacy loss ε, over everything released.")
     delta: float = Field(gt=0, lt=1, description="Probability δ of a larger loss; well below 1 / number of rows.")
     statistics_share: float = Field(
-        0.1, gt=0, lt=1, description="Part of the budget (in zCDP's ρ) for the histogram that encodings are fitted on."
+        0.2, gt=0, lt=1, description="Part of the budget (in zCDP's ρ) for the histogram that encodings are fitted on."
     )
     noise: Literal["shared", "local"] = Field(
         "shared",

@@ -191,6 +191,15 @@ class Ledger(LedgerView):
             ]
             return self._append(replace(after, cumulative=held(parts, book.budget)))
 
+    def give_up(self) -> list[str]:
+        """After a copy was put back: a run that was under way when it was taken may have been answered since, and asked
+        again it would be answered with other noise. Each is charged all that was set aside for it, and is over."""
+        with self._guard:
+            under_way = {run: each for run, each in self._current().accounts.items() if each.is_open}
+            for run, account in under_way.items():
+                self.restore(run, account.plan_digest, events_of(account.reserved))
+            return list(under_way)
+
     def _end(self, kind: Kind, run: str, account: Account) -> Entry:
         book, unused = self._current(), account.unused
         after = replace(account, is_open=False)

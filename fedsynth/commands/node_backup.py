@@ -38,16 +38,18 @@ def restore(
 ) -> None:
     """Put a copy back into a home whose worker is stopped, if the ledger there is not newer.
 
-    A copy is checked whole before anything is changed. It forgets what was spent after it was taken: go on with the
-    restore drill of the party guide, which asks certificates and the other parties.
+    A copy is checked whole before anything is changed. It forgets what was spent after it was taken: a run that was
+    under way in it is charged in full and over. For the others go on with the restore drill of the party guide, which
+    asks certificates and the other parties.
 
     Exit codes: 0 put back, 2 no such copy, 6 the worker runs, 7 the ledger there knows more, or the copy is damaged.
     """
     from fed_node.backup import put_back
 
-    about = put_back(archive, home)
+    about, ended = put_back(archive, home)
+    over = f" Runs that were under way are charged in full and over: {', '.join(ended)}." if ended else ""
     words = (
-        f"put back: {about.entries} entries, head {about.head[:16]}, as of {about.taken}. Next: `fedsynth node ledger "
-        f"--home {home} --against CERTIFICATE` for every run since then."
+        f"put back: {about.entries} entries, head {about.head[:16]}, as of {about.taken}.{over} Next: `fedsynth node "
+        f"ledger --home {home} --against CERTIFICATE` for every run since then."
     )
-    say(asdict(about), as_json, words)
+    say(asdict(about) | {"ended": ended}, as_json, words)

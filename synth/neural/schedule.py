@@ -149,7 +149,9 @@ class Schedule:
     def checked(self, ask: Ask) -> int:
         """The round an ask belongs to; refuses any step that was not planned."""
         heard = self.voting.options if self.voting else ()
-        number, steps, *_ = whole_numbers(ask, "training", "round", "steps", *heard)
+        number, steps, *decays = whole_numbers(ask, "training", "round", "steps", *heard)
+        if max(decays, default=0) > number:
+            raise ProtocolError(f"by round {number} a vote's step cannot have fallen {decays[0]} times")
         if steps != self.steps(number):
             raise ProtocolError(f"round {number} has {self.steps(number)} planned steps, {steps} were asked for")
         return number

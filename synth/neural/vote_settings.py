@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 
 from synth.schema import Strict
 
+LARGEST_SHARE = 0.5  # of all weights: rounded down to whole weights, a larger one would tell more than is charged
+
 
 class VoteSettings(Strict):
     """Groups of records vote, one sign each, for the weights that should move (SignDS-FL; SubMDS and MagRR of FedSTDG).
@@ -42,6 +44,10 @@ class VoteSettings(Strict):
     def _countable(self) -> VoteSettings:
         if self.among is None and self.chosen != 1:
             raise ValueError("votes.chosen above 1 (or null) needs votes.among: how many weights a vote chooses among")
+        if self.among is None and self.top > LARGEST_SHARE:
+            raise ValueError(
+                f"votes.top of all weights is at most {LARGEST_SHARE:g} of them; lower it, or set votes.among"
+            )
         if self.among is not None and not 1 <= round(self.top * self.among) < self.among:
             raise ValueError("votes.top of votes.among weights must be some of them, and not all; change either")
         return self

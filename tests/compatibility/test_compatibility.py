@@ -19,11 +19,16 @@ from synth.certificate.certificate import Certificate
 ROOT = Path(__file__).resolve().parents[2]
 OLD = Path(__file__).parent / "version-0.1.0"
 FAMILIES = ("bayes", "ctgan", "marginals")
+DEFAULTS_THEN = {"statistics_share": 0.1}  # that have changed since
 
 
 @pytest.mark.parametrize("name", json.loads((OLD / "digests.json").read_text()))
 def test_plans_keep_their_digests(name: str) -> None:
-    assert read_plan(ROOT / "examples" / name).digest() == json.loads((OLD / "digests.json").read_text())[name]
+    """Once what a plan left to the release is written out as that release had it (an approval keeps it written out)."""
+    plan = read_plan(ROOT / "examples" / name)
+    if plan.privacy != "none":
+        plan = plan.model_copy(update={"privacy": plan.privacy.model_copy(update=DEFAULTS_THEN)})
+    assert plan.digest() == json.loads((OLD / "digests.json").read_text())[name]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from crypto import bfv, encrypted_tables
-from crypto.bfv import FLOOD_BITS, PLAIN, SLOTS, OtherKey, OwnerKey
+from crypto.bfv import FLOOD_BITS, FRESH_NOISE, PLAIN, SLOTS, OtherKey, OwnerKey, flood_distance
 from crypto.cross_tables import ABSENT, Matrix, Places
 from crypto.encrypted_tables import (
     added,
+    distance,
     encrypted_rows,
     hidden,
     letters_down,
@@ -75,10 +76,6 @@ def test_a_slot_never_wraps_around_the_plaintext_prime(owner: OwnerKey, monkeypa
     assert not (mine + theirs)[1:].any()
 
 
-def noise_of(owner: OwnerKey, ciphertext: bytes, expected: int) -> bool:
-    return bool((owner.open(ciphertext) == expected).all())
-
-
 def test_the_flood_is_as_deep_as_is_said_and_no_deeper_than_there_is_room(
     owner: OwnerKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +86,40 @@ def test_the_flood_is_as_deep_as_is_said_and_no_deeper_than_there_is_room(
     np.testing.assert_array_equal(owner.open(other.hidden(total, mask)), 7 + 8 * (np.arange(SLOTS) % 2))
     monkeypatch.setattr(bfv, "FLOOD_BITS", FLOOD_BITS + 2)
     assert (owner.open(other.hidden(total, mask)) != 7 + 8 * (np.arange(SLOTS) % 2)).any()
+
+
+def test_how_far_the_owners_view_can_depend_on_the_others_rows() -> None:
+    """Adult, cut into eight and seven columns, and a million people."""
+    adult, columns = (95, 66), (8, 7)
+    assert 2**-27 < distance(32_561, adult, columns) < 2**-26
+    assert 2**-22 < distance(10**6, adult, columns) < 2**-21
+    assert distance(32_561, adult, columns) < distance(32_562, (96, 67), (9, 8))
+
+
+def noise_of(owner: OwnerKey, ciphertext: bytes) -> float:
+    """The largest coefficient of an encryption of zeros: a constant factor multiplies it and nothing else, until zeros
+    come out as something else. That is where it reaches q / 2t."""
+    other = OtherKey(owner.public())
+
+    def opens(bits: int) -> bool:
+        found = ciphertext
+        while bits:
+            found = other.added(b"", [(found, np.full(SLOTS, 1 << min(bits, 48)))])
+            bits -= min(bits, 48)
+        return not owner.open(found).any()
+
+    fits = max((bits for bits in range(0, 129, 8) if opens(bits)), default=0)
+    fits = max(bits for bits in range(fits, fits + 8) if opens(bits))
+    return 2.0 ** (129 - fits)  # between this and half of it
+
+
+def test_noise_is_within_what_the_proof_says_of_it(owner: OwnerKey) -> None:
+    """Fresh, and of products with factors whose coefficients are of full size."""
+    zeros, factor = owner.encrypt(np.zeros(SLOTS, dtype=np.int64)), np.random.default_rng(1).integers(2, size=SLOTS)
+    assert 2**4 < noise_of(owner, zeros) / 2 < FRESH_NOISE
+    product = OtherKey(owner.public()).added(b"", [(zeros, factor)] * 4)
+    bound = flood_distance(4, 1) * 2.0**FLOOD_BITS / SLOTS
+    assert 2**-20 < noise_of(owner, product) / bound < 1
 
 
 def test_totals_of_the_same_rows_are_never_the_same_bytes(owner: OwnerKey) -> None:

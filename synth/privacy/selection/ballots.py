@@ -35,6 +35,8 @@ class BallotBox:
     def __post_init__(self) -> None:
         if self.everywhere and self.event.chosen > 1:
             raise PrivacyError("votes for several weights at once need a fixed number of weights to choose among")
+        if self.everywhere and 2 * self.event.top > self.event.dimensions:  # then a smaller share would tell more
+            raise PrivacyError("votes among all weights are for at most half of them; lower the share")
 
     def cast(self, wishes: NDArray[np.float64], truths: NDArray[np.bool_]) -> tuple[Ints, int]:
         """[weights]: the sum of the votes of clients who wish for these changes, [clients, weights]; and how many of
@@ -75,7 +77,7 @@ class BallotBox:
 
     def _choice(self, size: int) -> tuple[int, int]:
         """Among how many weights, and how many of them a client would vote for. Everywhere these are no more than the
-        event's share, which tells less than the share itself."""
+        event's share, which up to a half tells less than the share itself (r / (1 + (e^ε - 1) r) rises with r)."""
         event = self.event
         if not self.everywhere:
             return event.dimensions, event.top

@@ -80,9 +80,9 @@ def test_the_share_is_the_assessments_own_price() -> None:
     events = list(assessment_events(plan).values())
     assert compose(events, plan.delta).epsilon == pytest.approx(get_epsilon_gaussian(sigma, plan.delta), rel=0.01)
     assert set_aside(plan, 7)[1:] == events
-    assert synthesis_share(plan) == pytest.approx(0.7)
+    assert synthesis_share(plan) == pytest.approx(0.6)
     assert assessment_events(plan_of(MARGINALS)) == {}
-    assert synthesis_share(plan_of(MARGINALS)) == pytest.approx(0.9)
+    assert synthesis_share(plan_of(MARGINALS)) == pytest.approx(0.8)
 
 
 def test_without_an_assessment_nothing_changes() -> None:
