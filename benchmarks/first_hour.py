@@ -7,9 +7,12 @@
 - `import_seconds`, `cli_help_seconds`: `import fedsynth` and `fedsynth --help` in that environment, median of five new
   processes;
 - `wrong_inputs`, `tracebacks`, `files_lost`: see `benchmarks/wrong_inputs.py`;
-- `parties_100_seconds`: `fedsynth simulate --parties 100` on Adult without evaluation (`--parties N` for others).
+- `parties_100_seconds`: `fedsynth simulate --parties 100` on Adult without evaluation (`--parties N` for others), with
+  the seconds of all its processes on the processor and the largest memory of all of them together (proportional set
+  size, looked at once a second);
+- `sandbox_seconds`, `console_paint_seconds`: see `benchmarks/first_pages.py`.
 
-`sandbox_seconds` and the console's first paint are measured by the modules of their own.
+Each part stands beside the load of the machine when it began; `--only PART` does one.
 """
 
 from __future__ import annotations
@@ -17,15 +20,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.first_pages import console_paint, sandbox_seconds
 from benchmarks.wrong_inputs import fingerprints, lost, material, tried
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -129,39 +135,64 @@ def wrong_inputs(folder: Path) -> dict[str, Any]:
 
 
 def many_parties(folder: Path, count: int) -> dict[str, Any]:
-    began = time.perf_counter()
-    subprocess.run(
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    running = subprocess.Popen(
         [
             *(sys.executable, "-c", "from fedsynth.cli import main; main()", "simulate", "examples/adult.yaml"),
             *("--data", "examples/data/adult-train.csv.gz", "--partition", "iid", "--parties", str(count)),
             *("--no-evaluate", "--seed", "1", "--out", str(folder / "many")),
         ],
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, stdout=subprocess.DEVNULL,
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL,
     )  # fmt: skip
-    return {f"parties_{count}_seconds": round(time.perf_counter() - began, 1)}
+    peak = 0
+    while running.poll() is None:
+        peak = max(peak, sum(memory_kb(process) for process in [running.pid, *descendants(running.pid)]))
+        time.sleep(1)
+    assert running.returncode == 0, "the simulation failed"
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        f"parties_{count}_seconds": round(time.perf_counter() - began, 1),
+        f"parties_{count}_cpu_seconds": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1),
+        f"parties_{count}_peak_mb": round(peak * 1024 / 1e6),
+    }
+
+
+def descendants(process: int) -> list[int]:
+    try:
+        children = [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except OSError:  # it has ended
+        return []
+    return [*children, *(each for child in children for each in descendants(child))]
+
+
+def memory_kb(process: int) -> int:
+    """Pages that several processes share are counted once between them."""
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the first hour.")
     parser.add_argument("--parties", type=int, default=100)
-    parser.add_argument("--only", choices=["api", "install", "wrong", "parties"], help="One part alone.")
+    parts: dict[str, Callable[[Path], dict[str, Any]]] = {
+        "api": lambda folder: {"api_lines": api_lines(folder)},
+        "install": light_install,
+        "wrong": wrong_inputs,
+        "parties": lambda folder: many_parties(folder, said.parties),
+        "sandbox": sandbox_seconds,
+        "console": console_paint,
+    }
+    parser.add_argument("--only", choices=list(parts), help="One part alone.")
     said = parser.parse_args()
-    found: dict[str, Any] = {"cores": os.cpu_count(), "load_before": round(os.getloadavg()[0], 1)}
+    found: dict[str, Any] = {"cores": os.cpu_count(), "load_before": {}}
     with tempfile.TemporaryDirectory() as place:
-        for name in ("api", "install", "wrong", "parties"):
-            if said.only not in (None, name):
-                continue
-            folder = Path(place) / name
-            folder.mkdir()
-            match name:
-                case "api":
-                    found["api_lines"] = api_lines(folder)
-                case "install":
-                    found |= light_install(folder)
-                case "wrong":
-                    found |= wrong_inputs(folder)
-                case "parties":
-                    found |= many_parties(folder, said.parties)
+        for name in [said.only] if said.only else list(parts):
+            (folder := Path(place) / name).mkdir()
+            found["load_before"][name] = round(os.getloadavg()[0], 1)
+            found |= parts[name](folder)
     print(json.dumps(found))
 
 

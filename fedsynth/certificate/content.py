@@ -17,6 +17,7 @@ from synth.certificate.promise import not_promised, promised
 from synth.plan import Plan
 
 BELIEFS = (0.01, 0.1, 0.5, 0.9)  # that a person is in the data, held before anybody saw the release
+MOST_NAMED = 5  # statements in one sentence
 MARKS = {True: "holds", False: "FAILS", None: "not checked"}
 Tone = str  # "good", "fair" or "poor"
 
@@ -43,6 +44,14 @@ class Page:
     sections: tuple[Section, ...] = field(default=())
 
 
+def _together(names: list[str]) -> list[str]:
+    """Of many parties' statements, how many they are: each is listed below."""
+    statements = [name for name in names if name.startswith("statement of ")]
+    if len(statements) <= MOST_NAMED:
+        return names
+    return [f"the statements of {len(statements)} parties", *(name for name in names if name not in statements)]
+
+
 def page_of(certificate: Certificate, findings: Sequence[Finding], plan: Plan | None) -> Page:
     """`plan` may be any plan: it is only believed if it is the certified one."""
     known = plan if plan is not None and plan.digest() == certificate.plan_digest else None
@@ -56,7 +65,7 @@ def page_of(certificate: Certificate, findings: Sequence[Finding], plan: Plan | 
     open_questions = [finding.what for finding in findings if finding.holds is None]
     verdict = "Everything that was checked holds."
     if open_questions:
-        verdict += f" Not checked: {', '.join(open_questions)}."
+        verdict += f" Not checked: {', '.join(_together(open_questions))}."
     sections = (
         _promise(certificate),
         Section("What is not promised", tuple(_sentence(each) for each in not_promised(certificate))),

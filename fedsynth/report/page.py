@@ -71,7 +71,7 @@ def _title(subject: Subject) -> Markup:
         element("h1", subject.title),
         paragraph(f"Measured {subject.provenance.date}", class_="quiet"),
         *map(alarm, subject.alarms),
-        paragraph(f"{rows}{holdout}; {count(len(evaluation.columns), 'column')}. {names}. ", class_="quiet"),
+        paragraph(f"{rows}{holdout}; {count(len(evaluation.columns), 'column')}. Tables: {names}.", class_="quiet"),
         element("nav", *(element("a", words, href=f"#{anchor}") for anchor, words in LINKS.items())),
         notice(
             "This page holds exact statistics of the real rows, without noise. It belongs to whoever may see those "
