@@ -13,6 +13,7 @@ over other parties than the declared ones is never made, not even silently.
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from crypto.errors import (
     DuplicateParty,
@@ -81,6 +82,11 @@ class Round:
             raise Malformed("a round names its parties once each and in order")
 
     def to_bytes(self) -> bytes:
+        return self._bytes
+
+    @cached_property
+    def _bytes(self) -> bytes:
+        """Written once: a party needs it for each of the others, and it names them all."""
         parties = pack("parties", *(party.encode() for party in self.parties))
         return pack("round", self.period.to_bytes(), parties, number_bytes(self.number), self.question.encode())
 
@@ -103,17 +109,18 @@ class Round:
 
 def require_exactly(present: Iterable[str], declared: Collection[str], minimum: int = FEWEST_PARTIES) -> None:
     """Refuse unless every declared party is present once, nobody else is, and they reach the minimum."""
-    if len(set(declared)) != len(declared):
+    expected = set(declared)
+    if len(expected) != len(declared):
         raise DuplicateParty("a party is declared twice; correct the list of parties")
     if len(declared) < max(minimum, FEWEST_PARTIES):
         needed = max(minimum, FEWEST_PARTIES)
         raise TooFewParties(f"{len(declared)} parties are declared but a sum needs at least {needed}")
     seen: set[str] = set()
     for party in present:
-        if party not in declared:
+        if party not in expected:
             raise UnknownIdentity(f"party {party!r} is not declared for this sum; its message is refused")
         if party in seen:
             raise DuplicateParty(f"party {party!r} appears twice in one sum; the round is refused")
         seen.add(party)
-    if missing := sorted(set(declared) - seen):
+    if missing := sorted(expected - seen):
         raise TooFewParties(f"no message from {', '.join(missing)}: abort the round and re-key without them")

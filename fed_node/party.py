@@ -94,8 +94,8 @@ class Party:
             self._reload_policy()
             if self.policy is not None:
                 check_policy(self.policy, plan, self.settings.name)
-            self.ledger.approve(plan.digest(), self.prices.worked_out(plan))
-            self.prices.keep(plan)
+            self.ledger.approve(plan.digest(), events := self.prices.worked_out(plan))
+            self.prices.keep(plan, events)
             return self.approvals.approve(plan)
 
     def withdraw(self, digest: str, who: str | None = None) -> None:

@@ -15,6 +15,7 @@ from synth.errors import InputError
 from synth.schema import Strict
 
 SETTINGS, POLICY, KEY, LEDGER, LOG = "party.yaml", "policy.yaml", "identity.key", "ledger.sqlite", "party.log"
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # pins of a thousand peers take Python's own half a second
 SCRATCH = "scratch"  # folder for rows that do not fit into memory, while a run needs them
 
 
@@ -62,7 +63,7 @@ class PartySettings(Strict):
     def load(cls, home: Path) -> PartySettings:
         path = home / SETTINGS
         try:
-            return cls.model_validate(yaml.safe_load(path.read_text()))
+            return cls.model_validate(yaml.load(path.read_text(), Loader=LOADER))
         except FileNotFoundError:
             raise InputError(f"no party settings at {path}; create the file or point --home elsewhere") from None
         except (ValidationError, yaml.YAMLError) as error:

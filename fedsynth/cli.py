@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 
 from fedsynth.commands import argument_help
+from fedsynth.commands.paragraphs import flow
 from fedsynth.extras import what_to_install
 from synth import VERSION
 from synth.errors import FedsynthError
@@ -97,6 +98,7 @@ def assembled(names: Iterable[str] = tuple(MODULES)) -> typer.Typer:
         else:
             app.command(name)(getattr(module, name.replace("-", "_")))
     app.command("version")(version)
+    flow(app)
     return app
 
 

@@ -30,7 +30,16 @@ def read_document(path: Path) -> Any:
     except ValueError:
         raise InputError(f"{str(path)!r} is no name of a file; check the path") from None
     except yaml.YAMLError as error:
-        raise InputError(f"{path} is not valid YAML or JSON: {' '.join(str(error).split())}") from None
+        raise InputError(f"{path} is not valid YAML or JSON: {_where(error)}") from None
+
+
+def _where(error: yaml.YAMLError) -> str:
+    """The place first, then what the parser expected; a tab is what people run into."""
+    place, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if place is None or problem is None:
+        return " ".join(str(error).split())
+    hint = "; indent with spaces, not tabs" if "cannot start any token" in problem else "; look there and just before"
+    return f"line {place.line + 1}, column {place.column + 1}: {problem}{hint}"
 
 
 def read_schema(path: Path) -> Schema:

@@ -8,6 +8,7 @@ from typing import Any
 
 LARGEST_DELTA = 1e-5
 ALONE = {"statistics": "plain", "updates": "plain", "colluders": 0}  # a sum over one party hides nothing
+MOST_ENCRYPTED = 100  # parties; an opener is sent everybody's ciphertexts, a megabyte or two each
 
 
 def new_plan(
@@ -35,13 +36,23 @@ def new_plan(
 
 
 def with_parties(content: dict[str, Any], rows: Mapping[str, int]) -> dict[str, Any]:
-    """The plan's content for these parties instead of its own. One alone has nobody to share noise or sums with."""
+    """The plan's content for these parties instead of its own. One alone has nobody to share noise or sums with; of
+    very many, counts are masked unless the plan says otherwise."""
     changed = content | {"parties": [{"name": party, "rows": count} for party, count in rows.items()]}
+    if masks_instead(content, len(rows)):
+        return changed | {"secure_sum": {"statistics": "masked"} | content.get("secure_sum", {})}
     if len(rows) > 1:
         return changed
     if isinstance(privacy := content.get("privacy"), dict):
         changed["privacy"] = privacy | {"noise": "local"}
     return changed | {"secure_sum": dict(ALONE)}
+
+
+def masks_instead(content: Mapping[str, Any], parties: int) -> bool:
+    """Whether statistics, which are encrypted by default, would make messages of gigabytes: masks add nothing to
+    a message, and hide the same counts from the aggregator."""
+    said = content.get("secure_sum", {})
+    return parties > MOST_ENCRYPTED and isinstance(said, dict) and "statistics" not in said
 
 
 def small_delta(rows: int) -> float:

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from flwr.app import Message
 
-from aggregator.sums.round_trip import LOOK_SECONDS, REFUSED, Nobody, RoundTrip, Waiting
+from aggregator.sums.round_trip import LOOK_SECONDS, REFUSED, SILENT_SECONDS, Nobody, RoundTrip, Waiting
 from synth.errors import MissingParties, ProtocolError, Refusal
 from synth.messages import wire
 from synth.messages.wire import Envelope
@@ -72,11 +72,13 @@ class GridExchange:
         told: Waiting | None = None,
         loss_seconds: float | None = None,
         needed: Collection[str] = (),
+        silent_seconds: float = SILENT_SECONDS,
     ) -> None:
         self.grid = grid
         self.timeout_seconds = timeout_seconds  # for one answer, local training included
         self.loss_seconds = timeout_seconds if loss_seconds is None else loss_seconds  # for a party that may be lost
         self.needed = needed  # whom no sum can do without at this moment; changes
+        self.silent_seconds = silent_seconds  # until whoever says nothing is asked beside
         self.told = told or Nobody()
         self.node_of: dict[str, int] = {}  # party name → Flower node id, by the register
 
@@ -130,6 +132,7 @@ class GridExchange:
             self.timeout_seconds,
             {party: self.timeout_seconds if party in self.needed else self.loss_seconds for party in envelopes},
             self.told,
+            self.silent_seconds,
         )
         messages = trip.carry({party: self.node_of[party] for party in envelopes if party in self.node_of})
         received, lost = {}, [party for party in envelopes if party not in messages]

@@ -84,6 +84,7 @@ class RoundTrip:
     answer_seconds: float  # for an answer of a party that is there
     away_seconds: Mapping[str, float]  # for one that is not, by party
     told: Waiting = field(default_factory=Nobody)
+    silent_seconds: float = SILENT_SECONDS
 
     def carry(self, nodes: dict[str, int]) -> dict[str, Message]:
         """Replies by party; whoever is missing did not answer in time."""
@@ -165,8 +166,10 @@ class RoundTrip:
             del self.asked[message]
 
     def _push(self, nodes: dict[str, int]) -> None:
+        envelopes = {id(envelope): envelope for envelope in map(self.envelopes.__getitem__, nodes)}
+        records = {each: wire.to_records(envelope) for each, envelope in envelopes.items()}  # most ask all the same
         messages = [
-            Message(wire.to_records(self.envelopes[party]), dst_node_id=node, message_type=f"query.{self.kind}")
+            Message(records[id(self.envelopes[party])], dst_node_id=node, message_type=f"query.{self.kind}")
             for party, node in nodes.items()
         ]
         if not messages:
@@ -175,7 +178,7 @@ class RoundTrip:
             if identity:
                 self.asked[identity] = party
                 self.due[party] = time.monotonic() + self.answer_seconds
-                self.beside[party] = (time.monotonic() + SILENT_SECONDS, SILENT_SECONDS)
+                self.beside[party] = (time.monotonic() + self.silent_seconds, self.silent_seconds)
             else:  # the SuperLink knows no such node any more
                 self._miss(party, "not connected")
 

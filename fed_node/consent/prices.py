@@ -34,9 +34,9 @@ class Prices:
     def worked_out(self, plan: Plan) -> list[Event]:
         return whole_cost(plan, self.party)
 
-    def keep(self, plan: Plan) -> None:
-        """Once the ledger has set it aside."""
-        content = {**self._binding(plan), "events": as_records(self.worked_out(plan))}
+    def keep(self, plan: Plan, events: list[Event]) -> None:
+        """What was worked out, once the ledger has set it aside."""
+        content = {**self._binding(plan), "events": as_records(events)}
         write_durably(self._path(plan.digest()), json.dumps(content).encode())
 
     def kept(self, plan: Plan) -> list[Event] | None:

@@ -108,7 +108,7 @@ class Chain:
             beside.unlink(missing_ok=True)
             beside.touch(mode=0o600)  # what a party spent, on which plans, is nobody else's affair
             fresh = _connected(beside, create=True)
-            fresh.executescript(TABLE)
+            fresh.executescript(f"BEGIN; {TABLE} COMMIT;")  # one flush to the disk, not three
             fresh.close()
             os.replace(beside, self.path)
             _sync_folder(self.path.parent)

@@ -13,7 +13,6 @@ from crypto import sealed
 from crypto.announcement import admit, announce
 from crypto.ckks import PartyContext
 from crypto.keys import IdentityKey
-from crypto.pairing import pair_secrets
 from crypto.rounds import KeyPeriod
 from fed_node.seal.credentials import Credentials
 from fed_node.seal.session import Session, SessionStore
@@ -88,11 +87,12 @@ class Admission:
             declared=list(messages),
             minimum=self.plan.minimum_parties,
         )
-        pair_secrets(key, self.party, admitted)  # refuses a list without this party, or with another key in its name
+        public_keys = {party: each.session_public for party, each in admitted.items()}
+        session = Session(period, self.party, key, public_keys, None)
+        _ = session.secrets  # refuses a list without this party, or with another key in its name
         if self.witnesses is not None:
             self.witnesses.meet(admitted, self.credentials.roster)
-        public_keys = {party: each.session_public for party, each in admitted.items()}
-        return Session(period, self.party, key, public_keys, None)
+        return session
 
     def _letters(self, session: Session, context: PartyContext) -> dict[str, bytes]:
         """The CKKS key for each of the others, as 'for/<party>'."""

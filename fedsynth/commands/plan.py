@@ -47,7 +47,9 @@ def new(
 ) -> None:
     """Write a plan that can be approved as it is, every part explained, and foretell how much will be noise.
 
-    Example: fedsynth plan new --schema my.schema.yaml --party north=10000 --party south=8000 -o plan.yaml
+    Example:
+
+      fedsynth plan new --schema my.schema.yaml --party north=10000 --party south=8000 -o plan.yaml
 
     Exit codes: 0 written, 2 your input, 5 it cannot be written.
     """

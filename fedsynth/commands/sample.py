@@ -38,7 +38,9 @@ def sample(
     Where the plan is about people or sequences, --sequences says how many of them; a model of neighbouring steps
     (unit 'step') continues them to any --length.
 
-    Example: fedsynth sample runs/latest/model.npz --where 'age in 18..65' --where 'sex = f' -o women.csv
+    Example:
+
+      fedsynth sample runs/latest/model.npz --where 'age in 18..65' --where 'sex = f' -o women.csv
 
     Exit codes: 0 drawn, 2 the model cannot be read, or conditions name what the schema does not have, contradict each
     other or are too rare, 5 the file cannot be written, 10 withheld by the plan's gate.

@@ -18,6 +18,7 @@ from fedsynth.commands.forecasting import show_forecast
 from fedsynth.commands.progress import ConsoleWatch
 from fedsynth.documents import read_plan_content
 from fedsynth.one_table import is_table, write_plan_for
+from fedsynth.plan_content import MOST_ENCRYPTED
 from fedsynth.simulation import simulate as simulation
 from fedsynth.simulation.occupied import occupied
 from fedsynth.simulation.partition import Partition
@@ -36,6 +37,10 @@ class How(StrEnum):
     columns = "columns"
 
 
+MASKED = (
+    f"Counts are masked, not encrypted as well: with more than {MOST_ENCRYPTED} parties whoever opens a sum would be "
+    "sent gigabytes. A plan that says `secure_sum: {statistics: ckks}` encrypts them all the same."
+)
 BY_ROWS: dict[How, Partition] = {
     How.iid: "iid",
     How.label_skew: "label-skew",
@@ -54,7 +59,10 @@ def simulate(
         list[str] | None,
         typer.Option(help="NAME=FILE for each party of the plan; or one FILE together with --partition."),
     ] = None,
-    partition: Annotated[How | None, typer.Option(help="Split one --data FILE among the parties this way.")] = None,
+    partition: Annotated[
+        How | None,
+        typer.Option(metavar="HOW", help=f"Split one --data FILE among the parties: {', '.join(How)}."),
+    ] = None,
     parties: Annotated[int | None, typer.Option(min=1, help="With --partition or a table: how many parties.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the table, report and certificate.")] = Path(
         "runs/latest"
@@ -75,7 +83,7 @@ def simulate(
 
     Examples:
 
-      fedsynth simulate table.csv --epsilon 1 --target income     # no plan needed; schema and plan are kept beside
+      fedsynth simulate table.csv --epsilon 1 --target income
 
       fedsynth simulate examples/adult.yaml --data examples/data/adult-train.csv.gz --partition iid
 
@@ -103,6 +111,8 @@ def simulate(
                 if not found.fits:  # as a real party would be told; it would take part all the same
                     show_report(console, found)
             show_forecast(console, effective)
+            if effective.secure_sum.statistics == "masked" and len(effective.parties) > MOST_ENCRYPTED:
+                console.print(MASKED, highlight=False)
         release = _run(console, effective, folders, seed, test, evaluate)
     if release.withheld:
         raise Withheld(

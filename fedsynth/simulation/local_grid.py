@@ -25,7 +25,7 @@ from flwr.app import Context, Error, Message, RecordDict
 from flwr.common.constant import ErrorCode
 from flwr.proto.node_pb2 import NodeInfo
 from flwr.serverapp import Grid
-from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
+from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, no_object_id_recompute
 from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
 from flwr.supercore.run import Run
 from flwr.supercore.task_identity import TaskIdentity
@@ -42,9 +42,15 @@ class Parcel:
     contents: dict[str, bytes]
 
 
-def to_parcel(message: Message) -> Parcel:
-    nested = get_all_nested_objects(message)
-    return Parcel(message.object_id, {name: item.deflate() for name, item in nested.items()})
+def to_parcels(messages: Iterable[Message]) -> list[Parcel]:
+    """Messages as bytes; records that several of them share are written once, as on a SuperLink."""
+    parcels, written = [], dict[str, bytes]()
+    with no_object_id_recompute():
+        for message in messages:
+            nested = get_all_nested_objects(message)
+            written |= {name: item.deflate() for name, item in nested.items() if name not in written}
+            parcels.append(Parcel(message.object_id, {name: written[name] for name in nested}))
+    return parcels
 
 
 def from_parcel(parcel: Parcel) -> Message:
@@ -84,13 +90,14 @@ class LocalGrid(Grid):
         return [NodeInfo(node_id=node, name=party) for node, (party, _) in self._parties.items()]
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        ids = []
-        for message in messages:
-            node, parcel = message.metadata.dst_node_id, to_parcel(message)
+        ids, asked = [], list(messages)
+        for message, parcel in zip(asked, to_parcels(asked), strict=True):
+            node = message.metadata.dst_node_id
             party, home = self._parties[node]
             with _no_main_module():
                 future = self._pool(node).submit(_deliver, parcel, node, party, str(home))
-            self._waiting[parcel.root] = (from_parcel(parcel), future)
+            message.metadata.__dict__["_message_id"] = parcel.root
+            self._waiting[parcel.root] = (message, future)
             ids.append(parcel.root)
         return ids
 
@@ -166,4 +173,4 @@ def _deliver(parcel: Parcel, node: int, party: str, home: str) -> Parcel:
     _identify(node)
     log_party(Path(home) / LOG)
     context = Context(RUN_ID, node, node_config={"home": home, "party": party}, state=RecordDict(), run_config={})
-    return to_parcel(app(from_parcel(parcel), context))
+    return to_parcels([app(from_parcel(parcel), context)])[0]

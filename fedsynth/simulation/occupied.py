@@ -26,7 +26,8 @@ def occupied(out: Path) -> Iterator[None]:
         out.mkdir(parents=True, exist_ok=True)
         folder = os.open(out, os.O_RDONLY)
     except OSError as error:
-        raise OutputError(f"cannot use {out} as a folder: {error.strerror}. Choose another --out.") from None
+        why = "it is a file" if out.is_file() else error.strerror
+        raise OutputError(f"cannot use {out} as a folder: {why}. Choose another --out.") from None
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

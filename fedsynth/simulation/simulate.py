@@ -28,7 +28,6 @@ from crypto.keys import Identity, IdentityKey
 from fed_node.linkage.people import check_source
 from fed_node.settings import PartySettings
 from fed_node.source import DataReport, Source, check_data, read_records, read_table_as_text, source_of
-from fedsynth.documents import write_yaml
 from fedsynth.plan_content import with_parties
 from fedsynth.simulation.columns import columns_apart, cut_by_columns, joined_records
 from fedsynth.simulation.local_grid import LocalGrid
@@ -78,8 +77,8 @@ def prepare(content: dict[str, Any], files: dict[str, Path], folders: Folders, s
     names = {party.name for party in plan.parties}
     if names != set(files):
         raise InputError(
-            f"the plan's parties are {', '.join(sorted(names))}, but --data names {', '.join(sorted(files))}; "
-            "give each party of the plan exactly one --data NAME=FILE"
+            f"the plan's parties are {', '.join(sorted(names))}, but --data names "
+            f"{', '.join(sorted(files)) or 'none'}; give each party of the plan exactly one --data NAME=FILE"
         )
     for name, path in files.items():
         if not path.is_file():
@@ -160,7 +159,7 @@ def run(plan: Plan, folders: Folders, seed: int | None, watch: Watch) -> Release
     wait_for_ledgers(homes.values())
     grid = LocalGrid(homes, processes=os.cpu_count() or 1)
     try:
-        exchange = GridExchange(grid, ANSWER_TIMEOUT_SECONDS)
+        exchange = GridExchange(grid, ANSWER_TIMEOUT_SECONDS, silent_seconds=ANSWER_TIMEOUT_SECONDS)
         roster = {name: _identity(home) for name, home in homes.items()}
         workspace = Workspace(folders.work, folders.out, simulated=True, seed=seed, identity=folders.key, roster=roster)
         release = synthesize(plan, exchange, workspace, watch)
@@ -228,7 +227,7 @@ def _write_homes(
             "seed": seed,
             "peers": {peer: text for peer, text in peers.items() if peer != name},
         }
-        write_durably(home / "party.yaml", write_yaml(settings).encode())
+        write_durably(home / "party.yaml", json.dumps(settings, indent=1).encode())  # JSON is YAML, and quick
         write_durably(home / "identity.key", keys[name].to_pem())
         administration.approve(home, plan)
 

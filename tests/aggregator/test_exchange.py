@@ -73,10 +73,10 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(round_trip, "AGAIN_SECONDS", (0.01,))
 
 
-def _asked(grid: ForgetfulGrid, seconds: float = 5) -> tuple[set[str], list[str], Told]:
+def _asked(grid: ForgetfulGrid, seconds: float = 5, silent_seconds: float = 90) -> tuple[set[str], list[str], Told]:
     TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 0, 0
     told = Told()
-    exchange = GridExchange(cast(NamedGrid, grid), seconds, told)
+    exchange = GridExchange(cast(NamedGrid, grid), seconds, told, silent_seconds=silent_seconds)
     exchange.node_of = {"north": NORTH, "south": SOUTH}
     content = Envelope({"x": np.ones(2)}, {"run": "r"})
     replies = exchange("ask", {"north": content, "south": content})
@@ -124,17 +124,14 @@ class SilentGrid(ForgetfulGrid):
         return super().pull_messages(name for name in message_ids if name != lost)
 
 
-def test_an_ask_that_its_node_lost_in_silence_is_asked_beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(round_trip, "SILENT_SECONDS", 0.05)
+def test_an_ask_that_its_node_lost_in_silence_is_asked_beside() -> None:
     grid = SilentGrid(loses=0)
-    received, lost, _ = _asked(grid)
+    received, lost, _ = _asked(grid, silent_seconds=0.05)
     assert (received, lost) == ({"north", "south"}, [])
     assert len(grid.messages) == 3
 
 
-def test_whoever_answers_twice_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(round_trip, "SILENT_SECONDS", 0.0)
-
+def test_whoever_answers_twice_counts_once() -> None:
     class SlowGrid(ForgetfulGrid):
         looks = 0
 
@@ -142,5 +139,5 @@ def test_whoever_answers_twice_counts_once(monkeypatch: pytest.MonkeyPatch) -> N
             self.looks += 1
             return super().pull_messages(message_ids) if self.looks > 2 else []
 
-    received, lost, _ = _asked(SlowGrid(loses=0))
+    received, lost, _ = _asked(SlowGrid(loses=0), silent_seconds=0.0)
     assert (received, lost) == ({"north", "south"}, [])

@@ -17,6 +17,7 @@ from aggregator.watch import Silent
 from fed_node.ledger.holder import holder_of
 from fedsynth.cli import app
 from fedsynth.commands.verify import _plan
+from fedsynth.plan_content import with_parties
 from fedsynth.simulation import simulate as simulation
 from fedsynth.simulation.occupied import occupied
 from fedsynth.simulation.simulate import Folders
@@ -96,6 +97,15 @@ def test_forty_parties_run(tmp_path: Path) -> None:
     plan, seed = simulation.load_unfinished(folders)
     simulation.run(plan, folders, seed, Silent())
     assert folders.release.exists()
+
+
+def test_counts_of_very_many_parties_are_masked_unless_the_plan_says_otherwise() -> None:
+    """Whoever opens an encrypted sum is sent everybody's ciphertexts: gigabytes, of a thousand parties."""
+    rows = {f"party-{number}": 2 for number in range(101)}
+    assert with_parties({}, rows)["secure_sum"] == {"statistics": "masked"}
+    assert with_parties({"secure_sum": {"colluders": 3}}, rows)["secure_sum"]["colluders"] == 3
+    assert with_parties({"secure_sum": {"statistics": "ckks"}}, rows)["secure_sum"] == {"statistics": "ckks"}
+    assert "secure_sum" not in with_parties({}, dict(list(rows.items())[:100]))
 
 
 def test_a_folder_is_let_go_of_and_not_left_empty(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from fedsynth.cli import MODULES, SUMMARIES, app, contents
+from fedsynth.commands.paragraphs import flowing
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -34,6 +35,16 @@ def test_every_argument_and_option_has_a_help(path: tuple[str, ...]) -> None:
     for parameter in command.params:
         described = getattr(parameter, "help", None)
         assert described, f"`fedsynth {' '.join(path)}`: '{parameter.name}' has no help"
+
+
+def test_paragraphs_flow_and_examples_can_be_copied() -> None:
+    """Docstrings are broken at 120 columns; a window of 80 must not show it."""
+    text = "First.\n\nA line that\nwas broken.\n\nExample:\n\n  fedsynth run " + "--data some-file.csv " * 5 + "-o out"
+    flowed = flowing(text)
+    assert "A line that was broken." in flowed
+    assert max(map(len, flowed.splitlines())) <= 78
+    assert flowed.replace(" \\\n     ", "").endswith("--data some-file.csv " * 5 + "-o out")
+    assert any("Approval is by digest" in (command.help or "") for command in ALL.values())
 
 
 def test_it_is_printed() -> None:
