@@ -39,7 +39,10 @@ demo: setup  ## Three parties make a synthetic census table together (under 5 mi
 	  --test examples/data/adult-test.csv.gz --out runs/demo --seed 1 --overwrite
 
 test: setup postgresql chromium nginx check  ## Everything a change must pass, without a cluster
-	$(BIN)/pytest -n 2 -m "not kind and not chaos" tests tests/fedsynth/report_shots.py tests/e2e/console_clicks.py
+	$(BIN)/pytest -n 2 -m "not slow and not kind and not chaos" tests tests/fedsynth/report_shots.py tests/e2e/console_clicks.py
+
+test-slow: setup  ## What takes longer than a change should wait and needs no cluster; for every night
+	$(BIN)/pytest -n 2 -m slow tests
 
 report-shots: setup chromium  ## report.html in a browser: light, dark, telephone, A4 (pictures in runs/report-shots)
 	$(BIN)/pytest tests/fedsynth/report_shots.py
@@ -128,4 +131,4 @@ docs: setup  ## The documentation as a site in build/site; reading it needs no n
 clean:  ## Remove what runs left behind
 	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help docs nginx images-twice sbom airgap lock setup postgresql chromium report-shots demo test fuzz check crosscheck-metrics bench-cluster images test-kind test-kind-nightly test-chaos clean
+.PHONY: help docs nginx images-twice sbom airgap lock setup postgresql chromium report-shots demo test test-slow fuzz check crosscheck-metrics bench-cluster images test-kind test-kind-nightly test-chaos clean

@@ -80,7 +80,7 @@ def _walk(path: Path, key: Identity, into: Path | None) -> Contents:
                         f"the parcel holds {quoted(member.name)}, which its list does not: refused whole"
                     )
                 _copy(archive, member, expected, into)
-    except (tarfile.TarError, EOFError):
+    except (tarfile.TarError, EOFError, ValueError):  # headers of sparse files that are no numbers
         raise ParcelRefused(f"{path} is no parcel that `fedsynth airgap make` made, or it was cut") from None
     if missing:
         raise ParcelRefused(f"the parcel lacks {', '.join(sorted(missing)[:3])}: refused whole")

@@ -159,7 +159,7 @@ class PartyConsole:
             if len(body) > MOST_BYTES:
                 raise InputError("that is larger than any plan.")
         form = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
-        if not compare_digest(form.get("key", ""), self.key):
+        if not compare_digest(form.get("key", "").encode(), self.key.encode()):
             raise InputError("this form is not of this console, or it started again since; load the page again.")
         return form
 

@@ -80,14 +80,17 @@ class Bookkeeping:
         if self.times > 1:
             self.rows_at_once = min(self.rows_at_once, max(64, ADDED_AT_ONCE // self.times // 64 * 64))
 
-    def add(self, sums: Sums, loss: PerExampleLoss, rows: Sequence[Tensor], count: int, clip: float) -> None:
-        """Add the clipped gradients of the first `count` rows, in clip norms."""
+    def add(
+        self, sums: Sums, loss: PerExampleLoss, rows: Sequence[Tensor], count: int, clip: float, at_once: int
+    ) -> Iterator[None]:
+        """Add the clipped gradients of the first `count` rows, in clip norms; a stop after each product of `at_once`
+        passes."""
         losses, passes = self._forward(loss, rows)
         if max(_times(passes).values()) > self.times:
             raise PrivacyError("a loss must run its layers equally often in every batch")
         outputs = [output for _, _, output in passes]
         slopes = torch.autograd.grad(losses[:count].sum(), outputs, allow_unused=True, materialize_grads=True)
-        _add_clipped_products(sums, self._stacked(passes, slopes), clip)
+        yield from _add_clipped_products(sums, self._stacked(passes, slopes), clip, at_once)
 
     def _stacked(self, passes: Sequence[Pass], slopes: Sequence[Tensor]) -> dict[nn.Linear, tuple[Tensor, Tensor]]:
         """By layer, the inputs [rows, time, in] and the slopes [rows, time, out] of all its passes, in float64."""
@@ -116,7 +119,9 @@ def _times(passes: Sequence[Pass]) -> dict[nn.Linear, int]:
     return times
 
 
-def _add_clipped_products(sums: Sums, stacked: Mapping[nn.Linear, tuple[Tensor, Tensor]], l2_clip_norm: float) -> None:
+def _add_clipped_products(
+    sums: Sums, stacked: Mapping[nn.Linear, tuple[Tensor, Tensor]], l2_clip_norm: float, at_once: int
+) -> Iterator[None]:
     """Add Σ_rows c·Σₜ gₜ aₜᵀ to every weight's sum and Σ_rows c·Σₜ gₜ to every bias's, c = min(1 / C, 1 / norm of the
     row), from inputs a [rows, time, in] and slopes g [rows, time, out], which are used up."""
     norms = [_squared_norms(a, g, bias=0.0 if layer.bias is None else 1.0) for layer, (a, g) in stacked.items()]
@@ -128,11 +133,12 @@ def _add_clipped_products(sums: Sums, stacked: Mapping[nn.Linear, tuple[Tensor, 
         g.mul_(factors[:, None, None])
         if not everything:  # a row whose gradient has no norm cannot be clipped, so it is left out
             a, g = a[finite], g[finite]
-        pieces = (torch.split(tensor.flatten(0, 1), ADDED_AT_ONCE) for tensor in (a, g))
+        pieces = (torch.split(tensor.flatten(0, 1), at_once) for tensor in (a, g))
         for part_a, part_g in zip(*pieces, strict=True):
             sums[layer.weight].addmm_(part_g.T, part_a)
             if layer.bias is not None:
                 sums[layer.bias].add_(part_g.sum(0))
+            yield
 
 
 def _squared_norms(a: Tensor, g: Tensor, bias: float) -> Tensor:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from synth.errors import PrivacyError
-from synth.privacy.bookkeeping import Bookkeeping
+from synth.privacy.bookkeeping import ADDED_AT_ONCE, Bookkeeping
 from synth.privacy.events import SampledGaussian, SharedGaussian
 from synth.privacy.noise import NoiseSource
 from synth.privacy.per_row import PerRowGradients
@@ -37,7 +37,7 @@ COINS_AT_ONCE = 1 << 22  # rows
 LATTICE = 2.0**24  # lattice steps in one clip norm
 FLOAT_ERROR = 2.0**-14  # see lattice_sensitivity
 LARGE_BATCH = 1 << 24  # rows; a larger one is summed in pieces of PADDED_ROWS, or that error would outgrow its bound
-MOST_ROWS_SEEN_AGAIN = 1 << 21  # of a batch whose layers see a row more than once, likewise
+LARGE_BATCH_SEEN_AGAIN = 1 << 21  # rows, where layers see a row more than once; then in products of PADDED_ROWS passes
 LARGEST_SUM = 2.0**52  # lattice steps: room in a secure sum for 2^28 rows that agree; beyond it a coordinate is cut
 MOST_NOISE_MULTIPLIER = 2.0**15  # of what the noise source can round
 
@@ -94,7 +94,8 @@ def lattice_sensitivity(parameters: int) -> float:
       B / K², so what is taken is too small by a share of (2²¹ + 3) K² u < 2⁻²³ at most;
     - for the same reason the norms of a row's clipped passes add up to at most K clip norms. A piece is at most 2⁴
       products of 2¹² passes, so for n ≤ 2²¹ rows both tables' sums err by less than 2 · (2¹² + 2⁴ + 3) · 2²¹ K u
-      < 1.01 · 2⁻¹⁵.
+      < 1.01 · 2⁻¹⁵. Larger batches are added up in products of 2⁶ passes, each without loss: 2 · (2⁶ + 3) · n K u
+      < 1.1 · 2⁻¹⁶ for n ≤ 2²⁶ rows in a batch, a step that would take hours. No batch is refused for its size.
     FLOAT_ERROR = 2⁻¹⁴ is more than all of it in either case. Rounding moves each of d coordinates by at most ½ on
     either table: √d. No other row's gradient moves at all (see `row_by_row`).
     """
@@ -150,21 +151,25 @@ class ClippedSum:
             engine.try_out(per_example_loss, made_up_rows(batch))
             self._tried = True
         count = len(batch[0])
-        if engine.times > 1 and count > MOST_ROWS_SEEN_AGAIN:
-            raise PrivacyError("a batch has more rows than rounding is bounded for; sample at a smaller rate")
-        at_once = engine.rows_at_once if count <= LARGE_BATCH else PADDED_ROWS
-        pieces = (
-            self._piece(per_example_loss, [tensor[start : start + at_once] for tensor in batch], at_once)
-            for start in range(0, count, at_once)
-        )
+        again = engine.times > 1 and count > LARGE_BATCH_SEEN_AGAIN
+        at_once = PADDED_ROWS if again or count > LARGE_BATCH else engine.rows_at_once
+        parts = ([tensor[start : start + at_once] for tensor in batch] for start in range(0, count, at_once))
+        pieces = (piece for rows in parts for piece in self._pieces(per_example_loss, rows, at_once, again))
         return added(pieces, self._nothing())
 
-    def _piece(self, per_example_loss: PerExampleLoss, rows: Sequence[Tensor], at_once: int) -> Tensor:
+    def _pieces(
+        self, per_example_loss: PerExampleLoss, rows: Sequence[Tensor], at_once: int, apart: bool
+    ) -> Iterator[Tensor]:
+        """The sum over these rows; `apart`: every small product of it by itself."""
         piece = self._nothing()
         sums: Sums = dict(zip(self.module.parameters(), self.by_parameter(piece), strict=True))
-        filled = [padded(tensor, at_once) for tensor in rows]
-        self._engine.add(sums, per_example_loss, filled, len(rows[0]), self.l2_clip_norm)
-        return piece
+        filled, products = [padded(tensor, at_once) for tensor in rows], PADDED_ROWS if apart else ADDED_AT_ONCE
+        for _ in self._engine.add(sums, per_example_loss, filled, len(rows[0]), self.l2_clip_norm, products):
+            if apart:
+                yield piece.clone()
+                piece.zero_()
+        if not apart:
+            yield piece
 
     def by_parameter(self, flat: Tensor) -> list[Tensor]:
         """Views of a flat tensor, one for each parameter."""

@@ -75,13 +75,16 @@ class PerRowGradients:
             if not float((got - wanted).norm()) <= TOLERANCE * max(float(wanted.norm()), TOLERANCE):
                 raise PrivacyError("Opacus' gradients of single rows are not autograd's for this network; rearrange it")
 
-    def add(self, sums: Sums, loss: PerExampleLoss, rows: Sequence[Tensor], count: int, clip: float) -> None:
-        """Add the clipped gradients of the first `count` rows, in clip norms."""
+    def add(
+        self, sums: Sums, loss: PerExampleLoss, rows: Sequence[Tensor], count: int, clip: float, at_once: int
+    ) -> Iterator[None]:
+        """Add the clipped gradients of the first `count` rows, in clip norms, in one product."""
         with steady(self.module), _hooked(self.module):
             losses = loss(*rows)
             require_one_loss_each(losses, len(rows[0]))
             gradients = [gradient[:count].flatten(1) for gradient in self._gradients(losses[:count].sum())]
         _add_clipped(sums, self._parameters, gradients, clip)
+        yield
 
     def _gradients(self, loss: Tensor) -> list[Tensor]:
         """[rows, …] by parameter."""

@@ -90,6 +90,7 @@ def test_the_assessment() -> None:
     assert verdict.tightness > 0.8
 
 
+@pytest.mark.slow
 def test_steps_of_every_family_that_takes_any() -> None:
     """With the family's own noise: on all rows, where 0.8 can be asked for, and sampled at the family's own rate."""
     taken = {

@@ -36,6 +36,7 @@ def _outcome(plan: Plan) -> tuple[Arrays, Records, list[dict[str, Answer]]]:
     return made.state(), made.sample(40, seed=3, where={"sex": "f"}), world.answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "changes"), CASES)
 def test_a_run_on_a_device_is_the_run_on_the_processor(
     family: str, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch

@@ -99,6 +99,7 @@ def test_a_node_that_nobody_registered_is_refused(deployment: Deployment) -> Non
     assert {node["party"] for node in deployment.control.nodes()} == {"party-1", "party-2", "party-3"}
 
 
+@pytest.mark.slow
 def test_every_key_is_rotated_and_a_run_by_the_clock_follows(
     deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from duckdb import connect
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -135,6 +137,28 @@ def test_owners_that_only_we_can_read_are_counted_here(tmp_path: Path) -> None:
     assert rows.counted(grid, lambda *_: pytest.fail("counted by the engine")) is None
     np.testing.assert_array_equal(rows.histograms(grid), expected.histograms(grid))
     assert expected.histograms(grid)[:2].sum() == 2
+
+
+@pytest.mark.parametrize("rows_per_subject", [1, 2])
+def test_two_spellings_are_two_people_whatever_the_engines_collation(tmp_path: Path, rows_per_subject: int) -> None:
+    """Grouped by a column that knows no case, one of them decided which rows of the other were used: two people moved
+    where one is added, and twice as far."""
+    plan = plan_of(labelled(sex=["f", "m"], ward=["a", "b"]), rows_per_subject)
+    with closing(connect(tmp_path / "rows.duckdb")) as database:
+        database.execute("CREATE TABLE rows (who VARCHAR COLLATE NOCASE, sex VARCHAR, ward VARCHAR)")
+        database.execute(
+            "INSERT INTO rows VALUES ('Ann', 'f', 'a'), ('ann', 'm', 'b'), ('ANN', 'm', 'a'), ('bob', 'm', 'a')"
+        )
+    (tmp_path / "url").write_text(f"duckdb://{tmp_path}/rows.duckdb")
+    rows = open_units(
+        EngineSource(query="SELECT * FROM rows", url_file=tmp_path / "url"), plan, tmp_path, Coin(seeded_source(1))
+    )
+    grid = grid_of(plan)
+    assert isinstance(rows, EnginePeople)
+    found = rows.counted(grid, lambda engine, p: count_histograms(engine.backend, engine.rows, p, grid))
+    assert found is not None
+    first = grid.slices[next(name for name in grid.slices if name.startswith("sex"))]
+    assert found[first].sum() == 4
 
 
 def test_the_order_of_rows_decides_nothing(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ SCHEMA = parse_schema(
     }
 )
 HEADER = b"name,age,ward,smokes,seen,dose\n"
-QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 CELLS = [
     st.text(max_size=4),
     st.sampled_from(["3", "12", "", "x", "2.5", "inf"]),

@@ -184,6 +184,23 @@ def test_a_header_of_any_size_costs_nothing(parcel: Path) -> None:
         check(parcel, KEY.identity)
 
 
+@pytest.mark.parametrize(
+    "header", [{"GNU.sparse.map": "a,b"}, {"GNU.sparse.size": "zz"}, {"size": "-5"}, {"path": "../x"}]
+)
+def test_headers_that_python_stumbles_over_are_refused(parcel: Path, header: dict[str, str], tmp_path: Path) -> None:
+    members = _members(parcel)
+    last = list(members)[-1]
+    odd = tarfile.TarInfo(last)
+    odd.pax_headers = header
+    with pytest.raises(ParcelRefused):
+        unpack(
+            _written(tmp_path / "odd", {name: members[name] for name in list(members)[:-1]}, (odd, members[last])),
+            KEY.identity,
+            tmp_path / "out",
+        )
+    assert not (tmp_path / "out").exists()
+
+
 def test_cut_files_and_other_files_are_refused(parcel: Path, tmp_path: Path) -> None:
     parcel.write_bytes(parcel.read_bytes()[:-40_000])
     with pytest.raises(ParcelRefused):

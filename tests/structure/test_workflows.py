@@ -75,6 +75,6 @@ def test_every_gate_of_ci_is_there() -> None:
     called = {
         name for path in WORKFLOWS for step in _steps(path) for name in re.findall(r"\bmake ([a-z-]+)", str(step))
     }
-    assert {"test", "demo", "fuzz", "test-kind", "test-kind-nightly", "images", "sbom"} <= called
+    assert {"test", "demo", "fuzz", "test-slow", "test-kind", "test-kind-nightly", "images", "sbom"} <= called
     pushed = str(_steps(ROOT / ".github" / "workflows" / "release.yaml"))
     assert all(word in pushed for word in ("docker push", "helm push", *CHARTS))

@@ -31,7 +31,9 @@ from synth.encoding.records import Records
 from synth.layout import LENGTH, Layout
 from synth.privacy.coin import Coin
 
-OWNER, NUMBER, LUCK, RANK = "@owner", "@number", "@luck", "@rank"  # columns beside the schema's own
+# Columns beside the schema's own. WHOSE is a hash of the owner: by the names themselves an engine would group as their
+# collation says, and take "Ann" and "ann" for one person, of whom the one decides which rows of the other are used.
+OWNER, WHOSE, NUMBER, LUCK, RANK = "@owner", "@whose", "@number", "@luck", "@rank"
 RECORDS = "party_people"
 
 
@@ -95,8 +97,9 @@ class EnginePeople(EngineRows):
         }
         known = fitting(engine.rows.filter(~nobody), numbered_by)
         inner = engine.backend.compile(known.select(*self.grid.slices, **{OWNER: name}, **cells))
+        inner = f"SELECT *, {dialect.sha256.format(quoted(OWNER))} AS {quoted(WHOSE)} FROM ({inner}) AS owned"
         by_cells = ", ".join(map(quoted, cells))
-        of_owner = f"OVER (PARTITION BY {quoted(OWNER)} ORDER BY"
+        of_owner = f"OVER (PARTITION BY {quoted(WHOSE)} ORDER BY"
         numbered = f"SELECT *, ROW_NUMBER() {of_owner} {by_cells}) - 1 AS {quoted(NUMBER)} FROM ({inner}) AS placed"
         drawn = f"'{self.coin.prefix}' || CAST({quoted(NUMBER)} AS VARCHAR) || ':' || {quoted(OWNER)}"
         drawn = f"SELECT *, {dialect.sha256.format(drawn)} AS {quoted(LUCK)} FROM ({numbered}) AS numbered"
@@ -105,7 +108,7 @@ class EnginePeople(EngineRows):
 
     def _side_by_side(self, used: str) -> str:
         """A query for one record a person: what its rows hold, NULL beyond the last of them."""
-        whose = f"PARTITION BY {quoted(OWNER)}"
+        whose = f"PARTITION BY {quoted(WHOSE)}"
         steps = [
             f"LEAD({quoted(name)}, {step - 1}) OVER ({whose} ORDER BY {quoted(RANK)}) AS {quoted(column)}"
             for column, (name, step) in self._steps.items()

@@ -9,16 +9,20 @@ What leaves is S = [made-up rows, row width] of slopes of all critics. A row add
 of bounded length, whatever else is there: one row more moves S by at most `limit`. So no shards and no secret draws of
 critics are needed, and no critic outlives an ask.
 
-*Rounding.* In units u = 2⁻⁵³, for n rows of width d, with B the product of norms that bounds every partial sum of a
-row's slopes (`_bound`) and CANCELLING = K = 2⁴: a row's norm is taken for no less than B / K, so its square errs by at
-most 2 (d + 16) K² u, and the norms of what is added up for a row are at most K limits. For n d ≤ 2²⁸ and n ≤ 2²⁰, clip
-factors move the sum by less than 2⁻¹⁵ limits and sums in pieces of 2¹² rows by less than 2⁻¹⁵: within the 2⁻¹⁴ that
-`lattice_sensitivity` has for it.
+*Rounding.* One row more must not move what all others add, not by a bit: of n rows that would be n bits. So everything
+that is summed is whole numbers. A label is seen as a vector of whole 2⁻⁸ (its look). A row's clip factor is a function
+of its labels, looked up and added in one order (`factors`), and rounded down to whole 2⁻²¹; sums of factors over pairs
+of labels are exact for 2³¹ rows, in any order. Slopes are a linear map of these sums, exact digit by digit (`slopes`).
+What is rounded is the sum of the digits. In units u = 2⁻⁵³, with B the product of norms that bounds every partial sum
+of a row's slopes (`_bound`): a row's norm is taken for no less than B / K, K = CANCELLING = 2⁴, so all terms' norms add
+up to at most n K limits, and five roundings, for both tables, are 10 n K u < 1.3 · 2⁻¹⁵ limits for n ≤ 2³¹, more rows
+than any table in memory has. The row's own norm errs by (b² + m + 9) K² u < 2⁻²⁰ for b ≤ 2¹² blocks and m ≤ 2¹⁵ made-up
+rows. Both together are within the 2⁻¹⁴ that `lattice_sensitivity` has for it. How many rows there are is no reason to
+refuse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +31,7 @@ from torch import Tensor
 
 from synth.encoding.features import Features
 from synth.encoding.records import Records
-from synth.errors import PrivacyError
+from synth.errors import ProtocolError
 from synth.neural.central import Ints, across_blocks, one_hot
 from synth.privacy.dpsgd import NoisySum, StepPrivacy, added
 from synth.privacy.noise import NoiseSource
@@ -36,7 +40,8 @@ SCALE_POWER = 0.25  # a label of share p is scaled by p to minus this: rare ones
 RAREST = 1e-3  # share below which labels are scaled alike
 ROWS_AT_ONCE = 1 << 12
 CANCELLING = 2.0**4
-MOST_ROWS, MOST_ENTRIES = 1 << 20, 1 << 28  # of a party
+LOOK, FACTOR = 2.0**8, 2.0**21  # units in 1: of a label's vector, of a clip factor
+WHOLE_BITS, FLOAT_BITS = 62, 53  # of what is exact in an int64 and in a float64
 
 
 class RowCritics:
@@ -45,47 +50,83 @@ class RowCritics:
     def __init__(self, features: Features, shares: Tensor, labels: Ints, loudest: float) -> None:
         self.features, self.shares = features, shares.double()
         self.scale = self.shares.clamp_min(RAREST) ** -SCALE_POWER
-        self.made_up = self.scaled(one_hot(features, labels))  # [made-up rows, row width]
-        self.gram = self.made_up.T @ self.made_up
-        self.bounds = self.made_up.abs().T @ self.made_up.abs()
-        self.limit = loudest * float(self._squared_norms(self.made_up).mean().sqrt())
+        self.across = across_blocks(features.spans, features.width).double()
+        self.own, self.centre = (LOOK * self.scale).round(), (LOOK * self.scale * self.shares).round()
+        looks = (1 - self.across) * (self.own.diag() - self.centre)  # [labels, row width], whole: each in its block
+        hot = one_hot(features, labels).double()
+        whole = hot @ looks
+        self.made_up = whole / LOOK  # [made-up rows, row width]
+        self.heard = looks @ whole.T  # [labels, made-up rows]: what a label alone has to do with a row
+        loud = looks.abs() @ whole.abs().T
+        self.squares, self.gram, self.bounds = looks.square().sum(1), self.heard @ self.heard.T, loud @ loud.T
+        self.limit = loudest * float(self._squared_norms(self.places(hot)).mean().sqrt())
+        self.digit_bits = self._digit_bits()
 
-    def scaled(self, rows: Tensor) -> Tensor:
-        return (rows.double() - self.shares) * self.scale
+    def places(self, rows: Tensor) -> Tensor:
+        """[rows, blocks]: where the label of each block stands among all labels, of encoded rows."""
+        return torch.stack([span.start + rows[:, span.slice].argmax(1) for span in self.features.spans], dim=1)
 
-    def clipped(self, rows: Tensor, clip: bool = True) -> Tensor:
-        """[row width, row width]: W of these encoded rows, each with a factor that keeps its slopes within the limit;
-        in limits."""
-        critics = self.scaled(rows)
-        factors = torch.ones(len(critics), dtype=torch.float64)
-        if clip:
-            least = self._bound(critics) / CANCELLING
-            norms = torch.maximum(self._squared_norms(critics).sqrt(), least)
-            factors = (self.limit / norms.clamp_min(self.limit)).clamp(max=1.0)
-        return critics.T @ (critics * factors[:, None]) / self.limit
+    def factors(self, places: Tensor) -> Tensor:
+        """[rows], whole: what keeps the slopes of each row's critic within the limit. Looked up and added label by
+        label, in one order: the same to the last bit wherever a row stands and whoever is beside it."""
+        norms = torch.maximum(self._squared_norms(places).sqrt(), self._bound(places) / CANCELLING)
+        return (FACTOR * (self.limit / norms.clamp_min(self.limit))).floor()
 
-    def slopes(self, weights: Tensor) -> Tensor:
-        """[made-up rows × row width], flat: of the critic with these W."""
-        across = across_blocks(self.features.spans, self.features.width).double()
-        return (self.made_up @ (weights * across)).ravel()
+    def slopes(self, sums: Tensor) -> Tensor:
+        """[made-up rows × row width], flat, in limits: of all critics together, from the sums of their factors."""
+        bits, left = self.digit_bits, (sums * self.across).long()
+        unit = 1 / (FACTOR * LOOK**3 * self.limit)
+        pieces = (
+            self._of_digit(left >> place & (1 << bits) - 1).double() * (2.0**place * unit)
+            for place in range(0, FLOAT_BITS, bits)
+        )
+        return added(pieces, torch.zeros_like(self.made_up)).ravel()
 
-    def _squared_norms(self, critics: Tensor) -> Tensor:
-        """[critics]: of the slopes of each at all made-up rows, from the gram matrix of these alone: Σ over blocks of
-        |r_c|² Σ over rows of (⟨r, x⟩ - ⟨r_c, x_c⟩)²."""
-        heard = critics @ self.gram
-        every = (critics * heard).sum(1)
-        total = torch.zeros(len(critics), dtype=torch.float64)
-        for span in self.features.spans:
-            block = critics[:, span.slice]
-            own = ((block @ self.gram[span.slice, span.slice]) * block).sum(1)
-            others = every - 2 * (block * heard[:, span.slice]).sum(1) + own
-            total += block.square().sum(1) * others.clamp_min(0.0)
-        return total
+    def _of_digit(self, digit: Tensor) -> Tensor:
+        """[made-up rows, row width]: looksᵀ · digit · heard, exact. A label's look is an entry of its own less what all
+        labels of its block share, so the first product is an entry less the sum over a block."""
+        heard = (digit.double() @ self.heard).long()  # [labels, made-up rows]
+        of_block = torch.cat([heard[span.slice].sum(0).expand(span.width, -1) for span in self.features.spans])
+        return (self.own.long()[:, None] * heard - self.centre.long()[:, None] * of_block).T
 
-    def _bound(self, critics: Tensor) -> Tensor:
-        """[critics]: of the same, had nothing cancelled."""
-        loud = critics.abs()
-        return ((loud @ self.bounds) * loud).sum(1).sqrt() * critics.square().sum(1).sqrt()
+    def _digit_bits(self) -> int:
+        """Of sums of factors, so that every product and sum of `_of_digit` is exact; from public numbers."""
+        widest = max(span.width for span in self.features.spans)
+        product = _bits(self.heard) + self.features.width.bit_length()
+        found = min(FLOAT_BITS - product, WHOLE_BITS - product - _bits(self.own) - widest.bit_length())
+        if found < 1:
+            raise ProtocolError("an ask is about rows that are too wide for exact sums; the plan needs fewer bins")
+        return found
+
+    def _squared_norms(self, places: Tensor) -> Tensor:
+        """[rows]: of the slopes of each row's critic at all made-up rows x: Σ over blocks of |r_c|² Σ over x of
+        (⟨r, x⟩ - ⟨r_c, x_c⟩)²."""
+        heard = _looked_up(self.gram, places)
+        every, own, total = sum(heard), self.gram.diagonal(), torch.zeros(len(places), dtype=torch.float64)
+        for block, here in enumerate(heard):
+            labels = places[:, block]
+            total = total + self.squares[labels] * (every - 2 * here + own[labels]).clamp_min(0.0)
+        return total / LOOK**6
+
+    def _bound(self, places: Tensor) -> Tensor:
+        """[rows]: of the same norms, had nothing cancelled."""
+        squares = sum(self.squares[places[:, block]] for block in range(places.shape[1]))
+        return torch.as_tensor(sum(_looked_up(self.bounds, places)) * squares).sqrt() / LOOK**3
+
+
+def _looked_up(table: Tensor, places: Tensor) -> list[Tensor]:
+    """By block, [rows]: the sum over all blocks of what the table has for the labels of the two."""
+    flat, found = table.ravel(), []
+    for one in places.T:
+        total = torch.zeros(len(places), dtype=torch.float64)
+        for other in places.T:
+            total = total + flat[one * len(table) + other]
+        found.append(total)
+    return found
+
+
+def _bits(whole: Tensor) -> int:
+    return int(whole.abs().max()).bit_length()
 
 
 @dataclass
@@ -101,15 +142,14 @@ class PrivateSlopes(NoisySum):
 
 
 def summed(critics: RowCritics, records: Records, clip: bool = True) -> Tensor:
-    """W over all rows of a party."""
-    width = critics.features.width
-    if clip and (len(records) > MOST_ROWS or len(records) * width > MOST_ENTRIES):
-        raise PrivacyError("a party has more rows than rounding is bounded for; use another synthesizer")
-
-    def pieces() -> Iterator[Tensor]:
-        luck = np.random.default_rng(0)  # numbers are in bins: no mode is drawn
-        for start in range(0, len(records), ROWS_AT_ONCE):
-            piece = records.take(np.arange(start, min(start + ROWS_AT_ONCE, len(records))))
-            yield critics.clipped(torch.from_numpy(critics.features.encode(piece, luck)), clip)
-
-    return added(pieces(), torch.zeros(width, width, dtype=torch.float64))
+    """[labels, labels], whole: for every two labels the factors of all rows that have both; 1 without `clip`."""
+    width, luck = critics.features.width, np.random.default_rng(0)  # numbers are in bins: no mode is drawn
+    total = torch.zeros(width, width, dtype=torch.float64)
+    for start in range(0, len(records), ROWS_AT_ONCE):
+        piece = records.take(np.arange(start, min(start + ROWS_AT_ONCE, len(records))))
+        rows = torch.from_numpy(critics.features.encode(piece, luck)).double()
+        factors = (
+            critics.factors(critics.places(rows)) if clip else torch.full((len(rows),), FACTOR, dtype=torch.float64)
+        )
+        total += rows.T @ (rows * factors[:, None])
+    return total

@@ -126,7 +126,7 @@ def alone(codec: Codec, frame: pd.DataFrame) -> Records:
     return Records.concat([codec.fit(frame.iloc[:0])[0], *parts])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(schema=schemas(), data=st.data(), rows=st.integers(0, 5))
 def test_every_row_of_objects_is_read_as_if_it_were_alone(schema: Schema, data: st.DataObject, rows: int) -> None:
     cells = {
@@ -156,7 +156,7 @@ TYPES = {
 }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(schema=schemas(), data=st.data(), rows=st.integers(0, 5))
 def test_every_row_of_typed_columns_is_read_as_if_it_were_alone(schema: Schema, data: st.DataObject, rows: int) -> None:
     frame = pd.DataFrame(index=range(rows))

@@ -80,7 +80,7 @@ def test_an_impossible_share_is_refused(share: float) -> None:
         variance_for_share(1.0, DELTA, share, 15)
 
 
-@pytest.mark.parametrize("queries", [400, 1000, 45_000])
+@pytest.mark.parametrize("queries", [400, 1000, pytest.param(45_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 def test_wide_tables_calibrate(epsilon: float, queries: int) -> None:
     """Every pair of 28 columns are 400 counts, of 301 columns 45,000; the search once jumped over all there is."""

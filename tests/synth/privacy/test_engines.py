@@ -1,6 +1,6 @@
 """Both engines against autograd, one row at a time: whatever a network is made of, the sum is that of DP-SGD."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -203,11 +203,20 @@ def test_a_loss_that_runs_its_layers_more_often_than_tried_is_refused() -> None:
         ClippedSum(module, 0.5)(growing, torch.zeros(3, STEPS, WIDTH))
 
 
-def test_batches_beyond_the_bound_on_rounding_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only where layers see a row again; else a refusal would depend on the number of rows."""
-    monkeypatch.setattr(dpsgd, "MOST_ROWS_SEEN_AGAIN", 8)
-    module, rows = Recurrent(), torch.zeros(9, STEPS, WIDTH)
-    ClippedSum(module, 0.5)(losses(module), rows[:8])
-    with pytest.raises(PrivacyError, match="smaller rate"):
-        ClippedSum(module, 0.5)(losses(module), rows)
-    ClippedSum(plain := Plain(), 0.5, micro_batch_rows=4)(losses(plain), rows)
+def test_batches_beyond_the_bound_of_large_products_are_summed_in_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal above so many rows would tell how many there are, also where layers see a row again."""
+    module, rows = Recurrent(), torch.randn(300, STEPS, WIDTH, generator=torch.Generator().manual_seed(1))
+    total = ClippedSum(module, 0.5)
+    before = total(losses(module), rows)
+    monkeypatch.setattr(dpsgd, "LARGE_BATCH_SEEN_AGAIN", 8)
+    seen = list[int]()
+    kept = dpsgd.added
+    monkeypatch.setattr(dpsgd, "added", lambda pieces, nothing: kept(_counted(pieces, seen), nothing))
+    assert float((total(losses(module), rows) - before).norm()) < 1e-12 * float(before.norm())
+    assert len(seen) >= 300 * STEPS / 64
+
+
+def _counted(pieces: Iterator[Tensor], seen: list[int]) -> Iterator[Tensor]:
+    for piece in pieces:
+        seen.append(piece.numel())
+        yield piece

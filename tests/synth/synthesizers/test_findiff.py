@@ -101,6 +101,7 @@ def test_what_is_fixed_is_seen_by_every_other_column() -> None:
         assert all(bool((rows[:, span.slice].sum(1) == 1).all()) for span in network.spans)
 
 
+@pytest.mark.slow
 def test_without_noise_it_learns_what_depends_on_what() -> None:
     federation = world(
         rows=1_000, privacy="none", synthesizer={"rounds": 20, "steps_per_round": 10, "width": 32, "sample_rate": 0.2}

@@ -15,7 +15,7 @@ from synth.interface import Ask
 from synth.messages import wire
 from synth.neural.central import across_blocks
 from synth.privacy.noise import seeded_source
-from synth.synthesizers.gswgan.critics import RowCritics, summed
+from synth.synthesizers.gswgan.critics import FACTOR, LOOK, RowCritics, summed
 from synth.synthesizers.gswgan.estimate import SlopeRegression, spread_of
 from synth.synthesizers.gswgan.synthesizer import Gswgan
 from synth.synthesizers.registry import build
@@ -51,7 +51,7 @@ def critics_and_rows(made_up: int = 30) -> tuple[RowCritics, Records, Tensor]:
 def slopes_by_autograd(critics: RowCritics, row: Tensor) -> Tensor:
     """Of one row's critic as the module says it: pairs of different blocks."""
     made_up = critics.made_up.clone().requires_grad_()
-    spans, own = critics.features.spans, critics.scaled(row[None])[0]
+    spans, own = critics.features.spans, (row * critics.own - critics.centre) / LOOK
     heard = torch.stack([made_up[:, span.slice] @ own[span.slice] for span in spans], dim=1)  # [made-up, blocks]
     pairs = (heard.sum(1).square() - heard.square().sum(1)) / 2
     return torch.autograd.grad(pairs.sum(), made_up)[0]
@@ -63,7 +63,8 @@ def test_the_sum_is_that_of_every_rows_own_critic_by_autograd() -> None:
     for row in rows:
         slopes = slopes_by_autograd(critics, row)
         by_hand += slopes / max(float(slopes.norm()), critics.limit)
-    torch.testing.assert_close(critics.slopes(summed(critics, records)).view_as(by_hand), by_hand)
+    found = critics.slopes(summed(critics, records)).view_as(by_hand)
+    torch.testing.assert_close(found, by_hand, rtol=1e-5, atol=1e-5)  # factors are whole 2^-21
 
 
 def test_one_row_moves_the_sum_by_a_limit_whatever_the_aggregator_asks() -> None:
@@ -86,6 +87,48 @@ def test_one_row_moves_the_sum_by_a_limit_whatever_the_aggregator_asks() -> None
             assert float(critics.slopes(summed(critics, one)).norm()) <= 1 + 1e-9
             with_it = critics.slopes(summed(critics, Records.concat([records, one])))
             assert float((with_it - critics.slopes(summed(critics, records))).norm()) <= 1 + 1e-9
+
+
+def test_a_row_counts_the_same_in_any_company() -> None:
+    """To the last bit, in tables of any size: n others that moved by a bit each would be n bits. And the sum over many
+    rows is, exactly, that many times the sum over one."""
+    critics, records, rows = critics_and_rows()
+    alone = torch.cat([critics.factors(critics.places(row[None])) for row in rows])
+    assert torch.equal(alone, critics.factors(critics.places(rows)))
+    assert torch.equal(alone[5:], critics.factors(critics.places(rows[5:])))
+    crowd = records.take(np.full(3_000_001 // 60, 7))
+    assert torch.equal(summed(critics, crowd), len(crowd) * summed(critics, records.take(np.array([7]))))
+
+
+def test_slopes_of_sums_are_exact_but_for_the_last_rounding() -> None:
+    """Against Python's whole numbers, with sums as large as two thousand million rows make them."""
+    critics, _, _ = critics_and_rows()
+    luck = torch.Generator().manual_seed(1)
+    sums = torch.randint(2**52, (critics.features.width,) * 2, generator=luck).double()
+    looks = ((1 - critics.across) * (critics.own.diag() - critics.centre)).long().numpy().astype(object)
+    exact = (
+        looks.T @ (sums * critics.across).long().numpy().astype(object) @ critics.heard.long().numpy().astype(object)
+    )
+    expected = torch.tensor((exact.T / (FACTOR * LOOK**3 * critics.limit)).astype(np.float64)).ravel()
+    torch.testing.assert_close(critics.slopes(sums), expected, rtol=1e-15, atol=float(expected.abs().max()) * 2**-52)
+
+
+class Crowd(Records):
+    """As many rows as no test can hold; of every piece that is taken there is one."""
+
+    def __len__(self) -> int:
+        return 2**20 + 1
+
+    def take(self, indices: Any) -> Records:
+        return Records({name: values[:1] for name, values in self.columns.items()})
+
+
+def test_no_refusal_tells_how_many_rows_there_are() -> None:
+    """Parties of more than 2^20 rows were refused, of fewer if an ask was wide: a count to the unit, for nothing."""
+    critics, records, _ = critics_and_rows()
+    assert float(summed(critics, Crowd(records.columns)).max()) == 257 * float(
+        summed(critics, records.take(slice(0, 1))).max()
+    )
 
 
 def test_no_critic_leaves_and_none_is_kept() -> None:
@@ -135,12 +178,19 @@ def test_what_no_generator_asks_is_refused_before_anything_is_charged(wrong: str
         synthesizer.cost(Ask(arrays, options), "party-1")
 
 
+def as_critic(critics: RowCritics, sums: Tensor) -> Tensor:
+    """W = Σ r rᵀ of the rows behind the sums."""
+    looks = (1 - critics.across) * (critics.own.diag() - critics.centre) / LOOK
+    return looks.T @ (sums * critics.across / FACTOR) @ looks
+
+
 def test_the_regression_finds_the_moments_behind_slopes() -> None:
-    critics, _, rows = critics_and_rows(made_up=300)
-    weights = critics.clipped(rows) * critics.limit
-    slopes = critics.slopes(weights).view_as(critics.made_up)
+    critics, records, rows = critics_and_rows(made_up=300)
+    sums = summed(critics, records)
+    weights = as_critic(critics, sums)
+    slopes = critics.slopes(sums).view_as(critics.made_up) * critics.limit
     regression = SlopeRegression.of(critics.features.width)
-    regression.add(critics.made_up, slopes, 1e-6)
+    regression.add(critics.made_up, slopes, 0.01)  # far below the slopes, far above what a float64 rounds off
     found = regression.weights(spread_of(critics.shares, critics.scale), len(rows))
     across = across_blocks(critics.features.spans, critics.features.width).double()
     alike = torch.corrcoef(torch.stack([(found * across).ravel(), (weights * across).ravel()]))[0, 1]
