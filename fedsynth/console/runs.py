@@ -39,7 +39,8 @@ class RunView:
     def words(self) -> str:
         """What the run is doing, or for whom it waits and since when."""
         state = self.standing.state  # which stands beside it
-        return self.standing.in_words().removeprefix(f"{state}: ").removeprefix("waiting ")
+        words = self.standing.in_words().removeprefix(f"{state}: ").removeprefix("waiting ")
+        return "" if words == state else words
 
     @property
     def seconds_left(self) -> float | None:
