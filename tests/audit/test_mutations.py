@@ -6,6 +6,7 @@ Every check here is one that passes in test_replay, test_whitebox, test_ledger o
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -120,10 +121,10 @@ def test_too_little_noise_in_a_step(monkeypatch: Patch, divisor: float) -> None:
 def test_no_clipping(monkeypatch: Patch) -> None:
     add = bookkeeping._add_clipped_products
 
-    def unclipped(sums: Any, stacked: Any, clip: float) -> None:
+    def unclipped(sums: Any, stacked: Any, clip: float, at_once: int) -> Iterator[None]:
         """Whatever their norm, rows count in full; the sum is in clip norms."""
         total = {parameter: torch.zeros_like(part) for parameter, part in sums.items()}
-        add(total, stacked, 1e9)
+        yield from add(total, stacked, 1e9, at_once)
         for parameter, part in sums.items():
             part += total[parameter] * (1e9 / clip)
 
