@@ -102,11 +102,11 @@ def test_steps_of_every_family_that_takes_any() -> None:
     assert taken
     shown = 0
     for event in taken.values():
-        whole = step_verdict(StepPrivacy(0.1, event.noise_multiplier, 1.0, 40.0), runs=10_000)
+        whole = step_verdict(StepPrivacy(0.1, event.noise_multiplier, 1.0, 40.0), runs=40_000)
         sampled = step_verdict(StepPrivacy(0.1, event.noise_multiplier, event.sample_rate, 40.0), runs=10_000)
         assert not whole.violated
         assert not sampled.violated
-        if whole.claimed >= 1:  # of smaller claims 10,000 runs prove little, and of steps that few rows join
+        if whole.claimed >= 1:  # of smaller claims so many runs prove little, and of steps that few rows join
             assert whole.tightness > 0.8
             assert sampled.proven > 0 or event.sample_rate < 0.2
             shown += 1
