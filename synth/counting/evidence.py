@@ -11,11 +11,17 @@ import numpy as np
 
 from synth.counting.estimates import Measurement, combined_columns, combined_pairs, combined_tables
 from synth.counting.fitting import Fit, Fitter, Zeros
+from synth.counting.relations import Mask, relations
 from synth.counting.selection import ranked, select
+from synth.counting.settling import Settled
 from synth.counting.structure import junction_tree
+from synth.counting.tree import Tree
+from synth.encoding import contingency
 from synth.encoding.contingency import Clique
 
 MEGABYTE = 2**20
+OWN_LUCK = [20261118, 1]  # a fit takes no seed, so that a resumed run ends in the same model
+MODELLED_ROWS = 200_000  # drawn to see what the model says of pairs that it leaves out
 
 
 @dataclass(frozen=True)
@@ -56,3 +62,20 @@ class Evidence:
         zeros = [zero for zero in self.zeros if zero.clique in cliques]
         rows = max(float(np.mean([column.counts.sum() for column in self.columns])), 1.0)
         return Fitter(structure, found, zeros).fit(rows, iterations)
+
+    def settled(self, tree: Tree) -> Settled | None:
+        """The tree, with what it leaves out of the counted pairs; None if it has room for all of them."""
+        held = {pair for clique in tree.cliques for pair in combinations(sorted(clique), 2)}
+        if held.issuperset(self.pairs):
+            return None
+        rng = np.random.default_rng(OWN_LUCK)
+        rows = tree.sample(MODELLED_ROWS, rng)
+        sizes = [column.counts.size for column in self.columns]
+        pairs = list(self.pairs)
+        counts = contingency.count([rows[column] for column in range(len(sizes))], sizes, pairs)
+        modelled = dict(zip(pairs, contingency.split(counts / MODELLED_ROWS, pairs, sizes), strict=True))
+        possible: dict[Clique, Mask] = {}
+        for zero in self.zeros:
+            pair = tuple(sorted(zero.clique))
+            possible[pair] = possible.get(pair, True) & np.transpose(zero.possible, np.argsort(zero.clique))
+        return Settled.learned(tree, relations(self.pairs, modelled, possible, held.__contains__), rng)

@@ -22,6 +22,7 @@ from synth.counting.evidence import Evidence
 from synth.counting.ownership import countable, sides_of, table_variances
 from synth.counting.party_side import asked_bins, tables_of, with_noise
 from synth.counting.schedule import candidate_pairs, divided_noise, pairs_again
+from synth.counting.settling import Settled
 from synth.counting.tree import Tree
 from synth.counting.triples import is_with_target, with_target
 from synth.counting.walking import Walk
@@ -40,6 +41,8 @@ from synth.privacy.noise import NoiseSource
 from synth.privacy.shares import summed_variance
 from synth.statistics.histograms import Statistics
 from synth.synthesizers.marginals.settings import MarginalsSettings
+
+SETTLED = "settled/"  # before the names of its arrays in a saved model
 
 
 class Marginals(Synthesizer):
@@ -65,6 +68,7 @@ class Marginals(Synthesizer):
         self.statistics: Statistics | None = None
         self.bins: Bins | None = None
         self.tree: Tree | None = None
+        self.settled: Settled | None = None  # the tree with the pairs it has no room for, if there are any
         self.misfit = float("nan")
 
     @cached_property
@@ -106,6 +110,7 @@ class Marginals(Synthesizer):
         if len(self.measured) == self.asks:
             fit = self._evidence().fit(self._selected(), self.settings.iterations)
             self.tree, self.misfit = fit.tree, fit.misfit
+            self.settled = self._evidence().settled(fit.tree)
 
     def sample(self, rows: int, seed: int, where: dict[str, str] | None = None) -> Records:
         if self.tree is None:
@@ -116,7 +121,7 @@ class Marginals(Synthesizer):
         rng, layout = np.random.default_rng(seed), self.plan.layout
         if layout is not None and layout.is_series:
             return Walk(layout, drawing, self.tree).series(rows, rng, where or {})
-        return drawing.rows(self.tree, rows, rng, where or {})
+        return drawing.rows(self.settled or self.tree, rows, rng, where or {})
 
     def state(self) -> Arrays:
         if self.statistics is None or self.bins is None:
@@ -130,6 +135,8 @@ class Marginals(Synthesizer):
             arrays["tree/cliques"] = contingency.pack_cliques(self.tree.cliques)
             arrays["tree/parents"] = np.array(self.tree.parents)
             arrays |= {f"tree/belief/{n}": belief for n, belief in enumerate(self.tree.beliefs)}
+        if self.settled is not None:
+            arrays |= {SETTLED + name: array for name, array in self.settled.to_arrays().items()}
         return arrays
 
     def restore(self, state: Arrays) -> None:
@@ -147,6 +154,8 @@ class Marginals(Synthesizer):
             cliques = contingency.unpack_cliques(state["tree/cliques"])
             beliefs = [state[f"tree/belief/{n}"] for n in range(len(cliques))]
             self.tree = Tree(cliques, state["tree/parents"].tolist(), beliefs)
+            parts = {key.removeprefix(SETTLED): value for key, value in state.items() if key.startswith(SETTLED)}
+            self.settled = Settled.from_arrays(self.tree, parts) if parts else None
 
     def losses(self) -> dict[str, float]:
         """`misfit` is the mean squared error of the model's counts in standard deviations of their noise."""
