@@ -18,4 +18,4 @@ class CentralSettings(FamilySettings):
     )
     teaching_steps: int = Field(150, ge=1, description="Steps of the generator after every answer; they cost nothing.")
     learning_rate: float = Field(2e-2, gt=0, description="Adam's step size in them; it falls evenly.")
-    candidates: int = Field(3, ge=1, le=1000, description="Rows made per row kept; the released histograms choose.")
+    candidates: int = Field(5, ge=1, le=1000, description="Rows made per row kept; the released histograms choose.")

@@ -2,8 +2,9 @@
 
 Several candidates are made per row and kept in proportion to the exponential of their score, which a family gives as
 the log-ratio of the density of real rows to that of made-up rows, if it has one (importance resampling, as in Azadi et
-al., ICLR 2019). The weights are then raked until every discrete column matches its released histogram, and each number
-is moved, in order, onto its released histogram. A published protocol keeps every candidate as it is.
+al., ICLR 2019). The weights are then raked until every discrete column matches its released histogram, rows are chosen
+such that pairs of labels are as in the candidates, and each number is moved, in order, onto its released histogram. A
+published protocol keeps every candidate as it is.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from torch import Tensor
 from synth.encoding.features import Span
 from synth.encoding.records import Records
 from synth.errors import InputError
-from synth.neural.fitting import chosen, fit_numbers, raked
+from synth.neural.choosing import chosen_by_pairs
+from synth.neural.fitting import fit_numbers, raked
 from synth.neural.released import Released
 from synth.neural.streams import Stream
 from synth.schema import Schema
@@ -64,12 +66,13 @@ class Drawing:
             return features.decode(self._candidates(rows, codes, stream)[0].cpu().numpy())
         matrix, score = self._candidates(max(rows * self.candidates, FEWEST_CANDIDATES), codes, stream)
         weights = np.exp(score.double().cpu().numpy())
+        blocks = [s for s in features.spans if s.kind == "label" or s.column in features.cuts]
         if self.fitted and not codes:
-            blocks = [s for s in features.spans if s.kind == "label" or s.column in features.cuts]
             labels = {s.column: matrix[:, s.slice].argmax(1).cpu().numpy() for s in blocks}
             weights = raked(weights, labels, {s.column: self.released.shares(s) for s in blocks})
-        kept = chosen(weights, rows, stream.rng)
-        return features.decode(matrix.cpu().numpy()[kept])
+        places = [place for s in blocks for place in range(s.start, s.start + s.width)]
+        kept = chosen_by_pairs(matrix[:, places], weights, rows, stream.rng)
+        return features.decode(matrix[kept].cpu().numpy())
 
     def _candidates(self, count: int, codes: Codes, stream: Stream) -> tuple[Tensor, Tensor]:
         pieces = [self.draw(min(CHUNK, count - start), codes, stream) for start in range(0, count, CHUNK)]

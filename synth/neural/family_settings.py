@@ -37,7 +37,7 @@ class AveragedSettings(FamilySettings):
     averaging: float = Field(
         0.6, ge=0, lt=1, description="Memory of the running average over rounds that rows are drawn from; 0: the last."
     )
-    candidates: int = Field(3, ge=1, le=1000, description="Rows made per row kept; the released histograms choose.")
+    candidates: int = Field(5, ge=1, le=1000, description="Rows made per row kept; the released histograms choose.")
     exchange: Exchange = Field(
         "gradients",
         description="'gradients': every step is a round and the parties sum their gradients, so that privacy.noise "

@@ -27,7 +27,7 @@ class AutoregressiveSettings(FamilySettings):
     averaging: float = Field(
         0.95, ge=0, lt=1, description="Memory of the running average over steps that rows are drawn from; 0: the last."
     )
-    candidates: int = Field(3, ge=1, le=1000, description="Rows made per row kept; the released histograms choose.")
+    candidates: int = Field(5, ge=1, le=1000, description="Rows made per row kept; the released histograms choose.")
     pretrain: Pretrain = None
 
     def regime(self) -> Regime:
