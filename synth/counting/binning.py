@@ -14,6 +14,8 @@ from synth.privacy.shares import summed_variance
 from synth.statistics.histograms import Statistics
 
 BIN_SIGMAS = 4.0  # rows that a bin should hold, in standard deviations of the noise of one count
+BINS = 1.2  # of a number: so many times the cube root of the rows in standard deviations of one count
+FEWEST_BINS = 4
 LABEL_SIGMAS = 1.0  # the same for a label with a bin to itself
 
 
@@ -23,6 +25,8 @@ def bins_worth_counting(
     """Bins for tables counted with all of this noise; the target's classes never merge."""
     precision = sum(1 / summed_variance(plan, event) for event in noise)
     sigma = precision**-0.5 if precision else 0.0  # of a count in a table, all asks together
+    if sigma:
+        most_bins = min(most_bins, max(round(BINS * (plan.declared_rows / sigma) ** (1 / 3)), FEWEST_BINS))
     limits = BinLimits(most_bins, most_labels, BIN_SIGMAS * sigma, LABEL_SIGMAS * sigma)
     cells, counts = statistics.finest
     apart = possible.labels_apart(plan.constraints, cells)

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from synth.constraints import Constraint, Mask, determined, enforce, matches, violations
+from synth.counting.placing import placed
 from synth.encoding.bins import Bins
 from synth.encoding.contingency import Ints
 from synth.encoding.records import Records
@@ -65,13 +66,19 @@ class Drawing:
         self, model: Model, rows: int, rng: np.random.Generator, given: dict[int, Floats], masks: dict[str, Mask]
     ) -> Records:
         found = model.sample(rows, rng, given)
-        columns = {}
+        columns, ranks = {}, self._ranks(found, rng)
         for number, name in enumerate(self.names):
             weights = self.weights[self.bins.cells.slices[name]]
             if name in masks:
                 weights = np.where(masks[name], np.maximum(weights, 1e-12), 0.0)
-            columns[name] = self.bins.draw(name, found[number], weights, rng)
+            columns[name] = self.bins.draw(name, found[number], weights, rng, ranks.get(name))
         return Records(columns)
+
+    def _ranks(self, found: dict[int, Ints], rng: np.random.Generator) -> dict[str, Floats]:
+        """Of numbers that are related to others, within their bins."""
+        numbers = {name: found[place] for place, name in enumerate(self.names) if name in self.schema.numeric}
+        missing = {name: int(self.schema.numeric[name].missing) for name in numbers}
+        return placed(numbers, {name: self.bins.size(name) - missing[name] for name in numbers}, rng)
 
     def _chances(self, name: str, mask: Mask) -> Floats:
         """Per bin, the share of its rows in the cells asked for; never 0 where there is such a cell."""

@@ -61,10 +61,14 @@ class Bins:
         """Sums over the cells of each bin of a column."""
         return np.bincount(self.of(name), weights=per_cell, minlength=self.size(name)).astype(np.float64)
 
-    def draw(self, name: str, bins: Ints, weights: Floats, rng: np.random.Generator) -> Values:
+    def draw(
+        self, name: str, bins: Ints, weights: Floats, rng: np.random.Generator, ranks: Floats | None = None
+    ) -> Values:
         """A value for every row from the cells of its bin, by `weights` over the column's cells.
 
-        Draws are stratified over the bin, so that the column's distribution function is the weights' own."""
+        Draws are stratified over the bin, so that the column's distribution function is the weights' own. Within the
+        bin, values rise with `ranks`; without them, rows get them by luck."""
+        luck = rng.random(len(bins)) if ranks is None else ranks
         values: Values = np.empty(len(bins), dtype=np.int64)
         if name in self.cells.scales:
             values = np.empty(len(bins), dtype=np.float64)
@@ -73,7 +77,7 @@ class Bins:
             inside = np.where(self.of(name) == number, weights, 0.0)
             if inside.sum() <= 0:
                 inside = (self.of(name) == number).astype(np.float64)
-            values[rows] = rng.permutation(self._spread(name, inside, len(rows)))
+            values[rows[np.argsort(luck[rows])]] = self._spread(name, inside, len(rows))
         return values
 
     def _spread(self, name: str, weights: Floats, rows: int) -> Values:
