@@ -1,11 +1,14 @@
 """What a federation in a cluster costs beside the computing: `make bench-cluster`. Last line: one JSON object.
 
+`python -m benchmarks.cluster [--only NAME …]` takes some of the figures, after connecting three parties.
+
 Three parties with a third of Adult each, in the cluster of KUBECONFIG or in a kind cluster made for it. Times are wall
 clock on whatever machine runs the cluster; memory is what the containers' cgroups count, caches left out.
 """
 
 from __future__ import annotations
 
+import argparse
 import datetime as dt
 import gzip
 import itertools
@@ -37,16 +40,19 @@ MEMORY = "cat /sys/fs/cgroup/memory.stat /sys/fs/cgroup/memory/memory.stat 2>/de
 
 
 def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--only", nargs="+", metavar="NAME", help="figures to take; all if left out")
+    only = options.parse_args().only
     with a_cluster(), tempfile.TemporaryDirectory() as folder:
-        federation = Federation(Path(folder), PARTIES)
+        federation = Federation(Path(folder), list(PARTIES))
         try:
-            figures = measure(federation)
+            figures = measure(federation, only)
         finally:
             federation.remove()
     print(json.dumps({name: round(value, 2) for name, value in figures.items()}))
 
 
-def measure(federation: Federation) -> dict[str, float]:
+def measure(federation: Federation, only: list[str] | None) -> dict[str, float]:
     """One figure after the other, each printed with the machine's load: a busy machine is slow at everything."""
     work: dict[str, float] = {}
     story = Story(federation, lambda name: adult_plan({"name": "ctgan", "rounds": 12, "steps_per_round": 1}, name))
@@ -66,8 +72,8 @@ def measure(federation: Federation) -> dict[str, float]:
         "parties_30_marginals_seconds": lambda: run_of(federation, "bench-many", federation.parties),
     }
     figures = {}
-    for name, step in steps.items():
-        figures[name] = step()
+    for name in steps if only is None else ["connect_seconds", *only]:
+        figures[name] = steps[name]()
         print(f"{name} {figures[name]:.2f}  (load {os.getloadavg()[0]:.1f})", flush=True)
     return figures
 
@@ -75,7 +81,7 @@ def measure(federation: Federation) -> dict[str, float]:
 def connect(federation: Federation) -> float:
     """From the first install to all parties connected."""
     federation.provision()
-    parts = thirds()
+    parts = parts_of(PARTIES)
     began = time.monotonic()
     federation.install(parts, "rows.csv.gz", policy=LASTING)
     return time.monotonic() - began
@@ -145,16 +151,14 @@ def connect_more(federation: Federation, count: int) -> float:
     federation.operator_made |= set(names)
     federation.provision()
     federation.install_aggregator()
-    rows = thirds()
+    rows = parts_of(federation.parties)
     small = {"requests": {"cpu": "5m", "memory": "32Mi"}}
     tiny = {"resources": dict.fromkeys(("supernode", "tasks", "worker", "console", "job"), small)}
     for name in PARTIES:  # what they reserve would leave no room for the others on two cores
         federation.install_party(name, rows[name], "rows.csv.gz", **tiny)
     began = time.monotonic()
     with ThreadPoolExecutor(4) as pool:
-        for done in [
-            pool.submit(federation.install_party, name, rows["north"], "rows.csv.gz", **tiny) for name in names
-        ]:
+        for done in [pool.submit(federation.install_party, name, rows[name], "rows.csv.gz", **tiny) for name in names]:
             done.result()
     federation.wait_until_connected(set(federation.parties), 1800)
     return time.monotonic() - began
@@ -215,18 +219,19 @@ def memory(namespace: str, release: str) -> float:
     return total / 1e6
 
 
-def thirds() -> dict[str, bytes]:
+def parts_of(parties: Sequence[str]) -> dict[str, bytes]:
+    """Adult's rows, dealt out."""
     rows = pd.read_csv(ROOT / "examples/data/adult-train.csv.gz", dtype=str, keep_default_na=False)
     shuffled = rows.sample(frac=1, random_state=1)
     return {
-        name: gzip.compress(shuffled.iloc[number::3].to_csv(index=False).encode())
-        for number, name in enumerate(PARTIES)
+        name: gzip.compress(shuffled.iloc[number :: len(parties)].to_csv(index=False).encode())
+        for number, name in enumerate(parties)
     }
 
 
 def adult_plan(synthesizer: dict[str, Any], name: str, parties: Sequence[str] = PARTIES) -> Plan:
     content = read_plan_content(ROOT / "examples/adult.yaml")
-    members = [{"name": party, "rows": 10_000} for party in parties]
+    members = [{"name": party, "rows": 30_000 // len(parties)} for party in parties]
     return parse_plan(content | {"name": name, "parties": members, "synthesizer": synthesizer})
 
 

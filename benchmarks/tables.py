@@ -7,6 +7,7 @@ heaped_error       mean error of the shares of the ten largest heaps, three heap
 tail_ratio         rows beyond the real 99.9 % point of two long-tailed amounts over real ones, the larger, ε 1
 weekend_share      payments on days that have none (28.6 % of days), ε 1
 small_auroc        1,000 rows of Adult, 15 columns, ε 1: mean of logistic regression and boosting
+small_mst_auroc    the same by dpmm's and opendp's MST (the better one), in environments of their own
 weak_wide_auroc    300 yes-no columns, 40,000 rows, ε 1, logistic regression (real about 0.95)
 wide_ok            27, 60, 120 and 300 columns of all kinds × 50,000 rows run at ε 1; wide_seconds (CPU), wide_peak_mb
 adult_*, credit_*  four: the four classifiers' mean AUROC; gb: boosting; tvd2, tvd3: two- and three-way distance
@@ -23,6 +24,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -35,11 +37,13 @@ from sklearn.metrics import r2_score
 
 from benchmarks import large, stress_tables
 from benchmarks.marginals import EXAMPLES, Bench, Row, federate
+from benchmarks.peers.roster import ROSTER, Peer
+from benchmarks.peers.running import run
 from fed_node.source import read_table_as_text
 from fedsynth.documents import read_schema
 from synth.encoding.records import Records
 from synth.metrics.fidelity_joint import avd
-from synth.metrics.tables import table_of
+from synth.metrics.tables import Table, table_of
 from synth.plan import Plan
 from synth.privacy.calibration import calibrate_count_variance
 from synth.schema import Schema
@@ -49,6 +53,7 @@ from synth.synthesizers.registry import build
 DATA = Path(__file__).parents[2] / "shared" / "data"
 MARGINALS = {"name": "marginals"}
 PARTIES = 3
+LIMIT_SECONDS = 1_500  # of processor time, for a peer
 Figures = dict[str, float | bool | None]
 
 
@@ -101,10 +106,38 @@ def small(seeds: int) -> Figures:
     schema, train, test = adult_tables()
     scores = []
     for seed in range(max(3 * seeds, 3)):
-        rows = train.sample(1_000, random_state=seed)
-        found = Bench(schema, rows, test, quick=True).run(1.0, PARTIES, seed, MARGINALS)
-        scores.append(np.mean([found["lr"] or 0.0, found["gb"] or 0.0]))
+        bench = Bench(schema, train.sample(1_000, random_state=seed), test, quick=True)
+        scores.append(learned(bench.run(1.0, PARTIES, seed, MARGINALS)))
     return {"small_auroc": float(np.mean(scores))}
+
+
+def small_by_mst(seeds: int) -> Figures:
+    """The rows of `small`, by each package's MST, one run a sample."""
+    schema, train, test = adult_tables()
+    means = []
+    for peer in (peer for peer in ROSTER if peer.name in ("dpmm MST", "opendp MST")):
+        scores = []
+        for seed in range(max(3 * seeds, 3)):
+            bench = Bench(schema, rows := train.sample(1_000, random_state=seed), test, quick=True)
+            scores.append(learned(bench.figures(made_by(peer, rows, bench), seed)))
+        print(f"{peer.name}: {np.round(scores, 3)}", flush=True)
+        means.append(np.mean(scores))
+    return {"small_mst_auroc": float(max(means))}
+
+
+def made_by(peer: Peer, rows: pd.DataFrame, bench: Bench) -> Table:
+    """As many rows by another package at ε 1."""
+    with tempfile.TemporaryDirectory() as folder:
+        given, out = Path(folder) / "rows.csv", Path(folder) / "made.csv"
+        rows.to_csv(given, index=False)
+        if error := run(peer, 1.0, given, bench.schema, out, LIMIT_SECONDS).error:
+            raise SystemExit(f"{peer.name}: {error}")
+        return table_of(pd.read_csv(out, dtype="str", keep_default_na=False), bench.schema)
+
+
+def learned(found: Row) -> float:
+    """Of logistic regression and boosting, the mean AUROC."""
+    return float(np.mean([found["lr"] or 0.0, found["gb"] or 0.0]))
 
 
 def weak_wide(_seeds: int) -> Figures:
@@ -232,6 +265,7 @@ PARTS: dict[str, Callable[[int], Figures]] = {
     "heaped": heaped,
     "round_numbers": round_numbers,
     "small": small,
+    "small_by_mst": small_by_mst,
     "weak_wide": weak_wide,
     "wide": wide,
     "number_relation": number_relation,

@@ -262,7 +262,7 @@ def test_a_missing_approval_is_told_to_the_operator(federation: Federation) -> N
     assert "plan-not-approved" in told.stderr
 
 
-def test_an_upgrade_keeps_the_ledger_and_a_stricter_policy_is_told_to_the_operator(federation: Federation) -> None:
+def test_an_upgrade_and_a_rollback_keep_the_ledger_and_a_policy_is_told(federation: Federation) -> None:
     before = federation.ledger("party-3")
     plan = plan_of({"name": "marginals"}, name="too-much")  # ε = 3
     strict = POLICY | {"maximum_epsilon_per_run": 1.0, "auto_approve": [plan.table.digest()]}
@@ -274,7 +274,11 @@ def test_an_upgrade_keeps_the_ledger_and_a_stricter_policy_is_told_to_the_operat
     assert told.returncode == 9
     assert "party-3" in told.stderr
     assert "policy-refused" in told.stderr
-    federation.install_party("party-3", _rows("party-3"))
+    kept = federation.ledger("party-3")
+    call("helm", "rollback", "fed-node", "-n", "fed-party-3", "--wait", "--timeout", "300s")
+    assert federation.ledger("party-3") == kept
+    federation.approve(plan, ["party-3"])  # the policy of before allows it
+    federation.wait_until_connected(set(PARTIES))
 
 
 def test_a_stranger_is_refused(federation: Federation) -> None:
