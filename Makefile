@@ -116,9 +116,9 @@ test-kind: setup  ## A real federation on kind, or on the cluster of KUBECONFIG 
 	@[ -n "$(KUBECONFIG)" ] || $(MAKE) images TAG=dev
 	$(BIN)/pytest -m "kind and not nightly" -v --durations=20 tests/e2e/test_kind.py
 
-test-kind-nightly: setup  ## The same and what takes longer: plans by columns, more kills, certificates, GPU, leaving
+test-kind-nightly: setup  ## The same and what takes longer: plans by columns, more kills, certificates, GPU, parcels, leaving
 	@[ -n "$(KUBECONFIG)" ] || $(MAKE) images TAG=dev
-	$(BIN)/pytest -m kind -v --durations=20 tests/e2e/test_kind.py
+	$(BIN)/pytest -m kind -v --durations=20 tests/e2e/test_kind.py tests/e2e/test_parcel.py
 
 # Hours for all of it; CHAOS_RUNS, CHAOS_FAULTS, CHAOS_SEED, and CHAOS_FIRST to go on where it was cut short.
 test-chaos: setup  ## A dozen runs and a hundred faults on kind, nobody at the keyboard

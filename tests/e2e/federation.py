@@ -44,8 +44,8 @@ LASTING = POLICY | {"maximum_epsilon_in_total": 400.0}  # for many runs
 
 
 @contextmanager
-def a_cluster() -> Iterator[None]:
-    """The cluster of KUBECONFIG, or a kind cluster for the time being."""
+def a_cluster(images: bool = True) -> Iterator[None]:
+    """The cluster of KUBECONFIG, or a kind cluster for the time being, which is given the images."""
     if os.environ.get("KUBECONFIG"):
         yield
         return
@@ -54,7 +54,8 @@ def a_cluster() -> Iterator[None]:
     os.environ["KUBECONFIG"] = str(kubeconfig)
     try:
         _create_cluster()
-        call("kind", "load", "docker-image", *_images(), "--name", CLUSTER)
+        if images:
+            call("kind", "load", "docker-image", *_images(), "--name", CLUSTER)
         yield
     finally:
         call("kind", "delete", "cluster", "--name", CLUSTER)
@@ -100,6 +101,10 @@ class Federation:
     def __init__(self, folder: Path, parties: list[str], operator_made: Collection[str] = ()) -> None:
         self.folder, self.parties, self.operator_made = folder, parties, set(operator_made)
         self.kits = folder / "kits"
+        self.charts = ROOT / "charts"
+        self.images: dict[str, dict[str, Any]] = {
+            chart: {"images": {"tag": TAG}} for chart in ("aggregator", "fed-node")
+        }  # values
         self.aggregator = Aggregator(Cluster(AGGREGATOR), "aggregator")
 
     def keys(self, party: str) -> Path:
@@ -164,9 +169,9 @@ class Federation:
         self, chart: str, kit: str, namespace: str, values: dict[str, Any], wait_seconds: int = 600, *more: str
     ) -> subprocess.CompletedProcess[str]:
         path = self.folder / f"{namespace}.yaml"
-        path.write_text(yaml.safe_dump({"images": {"tag": TAG}} | values))
+        path.write_text(yaml.safe_dump(self.images[chart] | values))
         words = ["install", chart, "--kit", str(self.kits / kit), "-f", str(path), "-n", namespace, *more]
-        return attempt(FEDSYNTH, *words, "--charts", str(ROOT / "charts"), "--wait-seconds", str(wait_seconds))
+        return attempt(FEDSYNTH, *words, "--charts", str(self.charts), "--wait-seconds", str(wait_seconds))
 
     def in_worker(self, party: str, *command: str, stdin: str | None = None, check: bool = True) -> str:
         place = ["-n", self.namespace(party), "deploy/fed-node", "-c", "worker"]
