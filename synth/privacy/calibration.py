@@ -27,6 +27,7 @@ from synth.units import Unit
 _DECADE = 9000  # four-digit mantissas 1000 … 9999
 _LEAST_VOTE, _LARGEST_VOTE = -2 * _DECADE, _DECADE + 1000  # grid indices of an ε of 0.01 and of 20
 _LARGEST_NOISE = 8 * _DECADE  # grid index of 10^8; more noise than this is no mechanism
+_ESTIMATING_ORDERS = (2, 4, 8, 16, 32, 64)  # for where to begin; every order costs as much as its number
 
 
 @lru_cache(maxsize=1024)  # asked anew for every party of a plan
@@ -143,7 +144,7 @@ def _estimate(epsilon: float, delta: float, event: CountNoise | SampledGaussian,
         return min(_grid_index(math.log(variance)), _LARGEST_NOISE)
 
     def cost(index: int) -> float:
-        return rdp_epsilon(as_units([*others, _with_noise(event, _grid_value(index))]), delta)
+        return rdp_epsilon(as_units([*others, _with_noise(event, _grid_value(index))]), delta, _ESTIMATING_ORDERS)
 
     return min(_least_index(cost, epsilon, 0), _LARGEST_NOISE)
 

@@ -52,7 +52,11 @@ def skellam_loss(variance: float, interval: float) -> PrivacyLossDistribution:
     upper, lower = _neighbouring_masses(variance)
     keep = np.cumsum(upper) >= _NEGLIGIBLE  # outcomes come in order of decreasing loss
     infinite = float(upper[~keep].sum()) + _NEGLIGIBLE
-    return finite_loss(np.log(upper[keep] / lower[keep]), upper[keep], interval, infinite)
+    losses, upper = np.log(upper[keep] / lower[keep]), upper[keep]
+    # The least losses, as unlikely, count as the next larger: they would make the grid a hundred times as long.
+    last = np.flatnonzero(np.cumsum(upper[::-1])[::-1] >= _NEGLIGIBLE)[-1]
+    losses[last:] = losses[last]
+    return finite_loss(losses, upper, interval, infinite)
 
 
 def finite_loss(losses: Floats, upper: Floats, interval: float, infinite: float = 0.0) -> PrivacyLossDistribution:

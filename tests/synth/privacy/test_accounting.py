@@ -13,8 +13,9 @@ from opacus.accountants import PRVAccountant
 from scipy import stats
 
 from synth.errors import PrivacyError
-from synth.privacy.accounting import as_units, compose, pld_epsilon, rdp_epsilon
+from synth.privacy.accounting import as_units, compose, least_epsilon, pld_epsilon, rdp_epsilon
 from synth.privacy.events import CountNoise, Event, Gaussian, Laplace, SampledGaussian, Unaccounted
+from synth.privacy.losses import skellam_loss
 
 DELTA = 1e-5
 
@@ -129,3 +130,20 @@ def test_an_unknown_event_is_refused() -> None:
 def test_delta_is_a_probability(delta: float) -> None:
     with pytest.raises(PrivacyError, match="δ"):
         compose([Gaussian(1.0)], delta)
+
+
+@pytest.mark.parametrize("event", [CountNoise(15, 290.0), SampledGaussian(0.05, 2.96, 100), Laplace(0.5)])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.3])
+def test_epsilon_is_read_off_as_the_accountant_of_record_does(event: Event, delta: float) -> None:
+    unit, times = event.units()
+    total = unit.loss(1e-3).self_compose(times)
+    assert least_epsilon(total, delta) == pytest.approx(total.get_epsilon_for_delta(delta), abs=1e-9)
+    assert total.get_delta_for_epsilon(least_epsilon(total, delta)) <= delta
+
+
+@pytest.mark.parametrize("variance", [37.3, 378_300.0])
+def test_the_grid_of_a_count_reaches_no_farther_than_its_likely_outcomes(variance: float) -> None:
+    """Outcomes rarer than 1e-30 have hardly a right digit; with them the grid was a hundred times as long."""
+    interval, deviations = 1e-3 / math.sqrt(variance), stats.norm.isf(1e-30)
+    points = skellam_loss(variance, interval)._pmf_remove.size
+    assert points * interval < 2.2 * deviations / math.sqrt(variance)
