@@ -36,9 +36,8 @@ FEWEST_ROWS, MOST_PARTS = 100, 50  # drawn anew at once; into which rows are par
 SWEEPS_TO_LEARN, SWEEPS_TO_DRAW = 6, 4
 LEARNING_ROWS, BLOCK = 20_000, 50_000  # rows that the pull is learned on; that are settled together
 SOFTENING = 2.0  # rows added to both sides of a cell's relative error
-IMPOSSIBLE = 1e-12  # probability below which the tree is not asked how much
-RAREST_LUCK = np.float32(1e-9)  # so that no luck makes up for what is impossible
-FORBIDDEN = -1e6  # logarithm for what a condition rules out
+IMPOSSIBLE = 1e-12  # probability below which the tree rules something out
+FORBIDDEN = -1e6  # logarithm for what the tree or a condition rules out
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,17 +46,16 @@ class Settled:
 
     tree: Tree
     shares: Mapping[Clique, Floats]
-    pull: Mapping[Clique, Singles]
+    pull: Singles  # for every cell of every pair, one table after the other
 
     @classmethod
     def learned(cls, tree: Tree, shares: Mapping[Clique, Floats], rng: np.random.Generator) -> Settled:
         """The pull under which rows of the tree fit the tables."""
         rows = _stacked(tree.sample(LEARNING_ROWS, rng))
-        pull = {pair: np.zeros(table.shape, np.float32) for pair, table in shares.items()}
-        chain = _Chain(tree, shares, pull, rows, rng)
+        chain = _Chain(tree, shares, np.zeros_like(_flat(shares)), rows, rng)
         for _ in range(SWEEPS_TO_LEARN):
             chain.sweep(towards=True, learning=True)
-        return cls(tree, shares, pull)
+        return cls(tree, shares, chain.pull)
 
     def sample(self, rows: int, rng: np.random.Generator, given: Mapping[int, Floats] | None = None) -> dict[int, Ints]:
         drawn = _stacked(self.tree.sample(rows, rng, given))
@@ -74,44 +72,68 @@ class Settled:
 
     def to_arrays(self) -> Arrays:
         """All but the tree."""
-        shares, pull = (np.concatenate([each.ravel() for each in t.values()]) for t in (self.shares, self.pull))
-        return {"pairs": contingency.pack_cliques(list(self.shares)), "shares": shares, "pull": pull}
+        shares = np.concatenate([table.ravel() for table in self.shares.values()])
+        return {"pairs": contingency.pack_cliques(list(self.shares)), "shares": shares, "pull": self.pull}
 
     @classmethod
     def from_arrays(cls, tree: Tree, arrays: Arrays) -> Settled:
-        pairs, sizes = contingency.unpack_cliques(arrays["pairs"]), _sizes(tree)
-        shares, pull = (contingency.split(arrays[name], pairs, sizes) for name in ("shares", "pull"))
-        singles = [table.astype(np.float32) for table in pull]
-        return cls(tree, dict(zip(pairs, shares, strict=True)), dict(zip(pairs, singles, strict=True)))
+        pairs = contingency.unpack_cliques(arrays["pairs"])
+        shares = contingency.split(arrays["shares"], pairs, _sizes(tree))
+        return cls(tree, dict(zip(pairs, shares, strict=True)), arrays["pull"].astype(np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """A column beside every column that it is counted with: whose bins are lines, its own are places in a line."""
+
+    others: Ints  # columns
+    firsts: Ints  # of each, its first line
+    cells: Ints  # [lines, bins of the column]: where in the flat vector of all tables
+
+    @classmethod
+    def of(cls, column: int, pairs: Sequence[Clique], sizes: Sequence[int], starts: Sequence[int]) -> _Lines:
+        others, blocks = [], [np.zeros((0, sizes[column]), np.int64)]
+        for pair, start in zip(pairs, starts, strict=True):
+            if column in pair:
+                table = start + np.arange(sizes[pair[0]] * sizes[pair[1]]).reshape(sizes[pair[0]], sizes[pair[1]])
+                others.append(pair[1] if column == pair[0] else pair[0])
+                blocks.append(table.T if column == pair[0] else table)
+        firsts = np.cumsum([0, *(sizes[other] for other in others)])[:-1]
+        return cls(np.array(others, np.int64), firsts, np.concatenate(blocks))
+
+    def of_rows(self, rows: Ints) -> Ints:
+        """[others, rows]"""
+        found: Ints = rows[self.others] + self.firsts[:, None]
+        return found
 
 
 class _Chain:
-    """Rows on their way; `rows` [columns, rows] are changed in place."""
+    """Rows on their way; `rows` [columns, rows] are changed in place, and so is `pull`, all tables in one vector."""
 
     def __init__(
         self,
         tree: Tree,
         shares: Mapping[Clique, Floats],
-        pull: Mapping[Clique, Singles],
+        pull: Singles,
         rows: Ints,
         rng: np.random.Generator,
         given: Mapping[int, Floats] | None = None,
     ) -> None:
         self.rows, self.rng, self.pull = rows, rng, pull
-        self.sizes = _sizes(tree)
+        self.sizes, pairs = _sizes(tree), list(shares)
         self.factors = _factors(tree, self.sizes, given or {})
-        count = rows.shape[1]
-        self.wanted = {pair: (count * table).astype(np.float32) for pair, table in shares.items()}
-        self.held = {pair: self._counted(rows, pair) for pair in shares}
-        self.pairs = {column: [pair for pair in shares if column in pair] for column in range(len(rows))}
-        self.parts = min(max(count // FEWEST_ROWS, 1), MOST_PARTS)
+        self.wanted = rows.shape[1] * _flat(shares)
+        counted = contingency.count(list(rows), self.sizes, pairs)
+        self.held = counted.astype(np.float32)
+        starts = np.cumsum([0, *(table.size for table in shares.values())])[:-1].tolist()
+        self.lines = [_Lines.of(column, pairs, self.sizes, starts) for column in range(len(rows))]
+        self.parts = min(max(rows.shape[1] // FEWEST_ROWS, 1), MOST_PARTS)
 
     def sweep(self, towards: bool, learning: bool) -> None:
         """Every column of every row drawn anew once. `towards`: the tables, and not by the pull alone."""
         for part in np.array_split(self.rng.permutation(self.rows.shape[1]), self.parts):
             if learning:
-                for pair, pull in self.pull.items():
-                    pull += np.float32(LASTING) * self._missing(pair)
+                self.pull += np.float32(LASTING) * _missing(self.wanted, self.held)
             rows = self.rows[:, part]
             for column in self.rng.permutation(len(rows)):
                 self._draw(rows, int(column), towards)
@@ -120,42 +142,42 @@ class _Chain:
     def _draw(self, rows: Ints, column: int, towards: bool) -> None:
         logs = np.zeros((rows.shape[1], self.sizes[column]), np.float32)
         for others, table in self.factors[column]:
-            logs += table[_places(rows, others, self.sizes)]
-        for pair in self.pairs[column]:
-            drawn = self.pull[pair]
-            if towards:
-                drawn = drawn + np.float32(FORCE * self.parts) * self._missing(pair)
-            other = pair[1] if column == pair[0] else pair[0]
-            logs += (drawn.T if column == pair[0] else drawn)[rows[other]]
-        luck = -np.log(np.maximum(self.rng.standard_exponential(logs.shape, dtype=np.float32), RAREST_LUCK))
-        self._move(rows, column, (logs + luck).argmax(axis=1))
+            logs += table.take(_places(rows, others, self.sizes), axis=0)
+        lines = self.lines[column]
+        drawn, found = self.pull[lines.cells], lines.of_rows(rows)
+        if towards:
+            drawn += np.float32(FORCE * self.parts) * _missing(self.wanted[lines.cells], self.held[lines.cells])
+        for line in found:
+            logs += drawn.take(line, axis=0)  # thrice as fast as drawn[line]
+        self._move(rows, column, _lucky(logs, self.rng), found)
 
-    def _move(self, rows: Ints, column: int, drawn: Ints) -> None:
+    def _move(self, rows: Ints, column: int, drawn: Ints, lines: Ints) -> None:
         moved = np.flatnonzero(drawn != rows[column])
-        before = rows[:, moved]
-        after = before.copy()
-        after[column] = drawn[moved]
-        for pair in self.pairs[column]:
-            self.held[pair] += self._counted(after, pair) - self._counted(before, pair)
+        cells, lines = self.lines[column].cells, lines[:, moved]
+        np.subtract.at(self.held, cells[lines, rows[column, moved]].ravel(), np.float32(1))
+        np.add.at(self.held, cells[lines, drawn[moved]].ravel(), np.float32(1))
         rows[column] = drawn
 
-    def _missing(self, pair: Clique) -> Singles:
-        """Of every cell, relative to what is wanted; at most 1 either way."""
-        wanted, held = self.wanted[pair], self.held[pair]
-        found: Singles = np.maximum((wanted - held) / (wanted + np.float32(SOFTENING)), np.float32(-1.0))
-        return found
 
-    def _counted(self, rows: Ints, pair: Clique) -> Singles:
-        shape = (self.sizes[pair[0]], self.sizes[pair[1]])
-        found: Singles = np.bincount(_places(rows, pair, self.sizes), minlength=shape[0] * shape[1]).astype(np.float32)
-        return found.reshape(shape)
+def _missing(wanted: Singles, held: Singles) -> Singles:
+    """Of every cell, relative to what is wanted; at most 1 either way."""
+    found: Singles = np.maximum((wanted - held) / (wanted + np.float32(SOFTENING)), np.float32(-1.0))
+    return found
+
+
+def _lucky(logs: Singles, rng: np.random.Generator) -> Ints:
+    """A place in every line, by these logarithms of weights; never one without weight."""
+    rising = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
+    levels = rng.random(len(logs), dtype=np.float32) * rising[:, -1]
+    found: Ints = (rising <= levels[:, None]).sum(axis=1)
+    return found
 
 
 def _factors(tree: Tree, sizes: Sequence[int], given: Mapping[int, Floats]) -> dict[int, list[tuple[Clique, Singles]]]:
     """What the tree, and what is given, say of a column: tables of logarithms, a line for every place of others."""
     found: dict[int, list[tuple[Clique, Singles]]] = {column: [] for column in range(len(sizes))}
     for column, weights in given.items():
-        found[column].append(((), np.where(weights > 0, _logs(weights), FORBIDDEN)[None, :].astype(np.float32)))
+        found[column].append(((), _logs(weights)[None, :]))
     for clique, table in _parts(tree):
         for column in clique:
             axis = clique.index(column)
@@ -176,7 +198,8 @@ def _parts(tree: Tree) -> Iterator[tuple[Clique, Singles]]:
 
 
 def _logs(table: Floats) -> Singles:
-    return np.log(np.maximum(table, IMPOSSIBLE)).astype(np.float32)
+    logs = np.log(np.maximum(table, IMPOSSIBLE))
+    return np.where(table > IMPOSSIBLE, logs, FORBIDDEN).astype(np.float32)
 
 
 def _places(rows: Ints, columns: Sequence[int], sizes: Sequence[int]) -> Ints:
@@ -194,6 +217,10 @@ def _sizes(tree: Tree) -> list[int]:
         for column, size in zip(clique, belief.shape, strict=True)
     }
     return [known[column] for column in range(len(known))]
+
+
+def _flat(shares: Mapping[Clique, Floats]) -> Singles:
+    return np.concatenate([table.ravel() for table in shares.values()]).astype(np.float32)
 
 
 def _stacked(drawn: Mapping[int, Ints]) -> Ints:
