@@ -77,8 +77,8 @@ def pld_epsilon(units: Units, delta: float, interval: float) -> float:
 
 
 def least_epsilon(distribution: Any, delta: float) -> float:
-    """The least ε of a privacy loss distribution at δ, from above. It is what the distribution's own
-    `get_epsilon_for_delta` finds by going through all losses one by one, which takes seconds where they are millions."""
+    """The least ε of a privacy loss distribution at δ, from above: what its own `get_epsilon_for_delta` finds by going
+    through the losses one by one, which takes seconds where they are millions."""
 
     def excess(epsilon: float) -> float:
         return math.log(max(float(distribution.get_delta_for_epsilon(epsilon)), _LEAST_DELTA) / delta)
