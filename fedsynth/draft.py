@@ -77,7 +77,8 @@ def lines_to_keep(content: dict[str, Any], table: pd.DataFrame) -> list[str]:
             labels = table[name].astype("string").str.strip().value_counts().index[:2].tolist()
             line = json.dumps({"kind": "categorical", "categories": [*map(str, labels), "…"], "other": "other"},
                               ensure_ascii=False)  # fmt: skip
-        told.append(f"{name!r}: {why.removesuffix(': an identifier? It will never leave.')}. To keep it: {line}")
+        reason = why.removesuffix(": an identifier? It will never leave.").removesuffix(".")
+        told.append(f"{name!r}: {reason}. To keep it: {line}")
     return told
 
 
@@ -124,7 +125,7 @@ def _draft_number(name: str, found: Numbers) -> dict[str, Any]:
     held, remarks = numbers[numbers.abs() <= LARGEST], _remarked(_bad_cells(found.bad, "numbers"), found.bad)
     if held.empty:
         return _identifier("Numbers of more than 15 digits")
-    low, high = _rounder(held.min(), math.floor), _rounder(held.max(), math.ceil)
+    low, high = _rounder_bounds(float(held.min()), float(held.max()))
     if (held == held.round()).all():
         if _are_keys(held):
             return _identifier(
@@ -177,9 +178,21 @@ def _identifier(why: str, instead: dict[str, Any] | None = None) -> dict[str, An
     return {"kind": "identifier", "description": f"{why}: an identifier? It will never leave.{keep}"}
 
 
-def _rounder(value: float, towards: Callable[[float], int]) -> float:
-    """The next number with one significant digit beyond `value`: 17 → 10 or 20, 0.037 → 0.03 or 0.04."""
-    if round(value, MOST_DECIMALS) == 0:
-        return 0.0
-    unit = 10.0 ** math.floor(math.log10(abs(value)))
-    return float(round(towards(value / unit) * unit, MOST_DECIMALS))
+def _rounder_bounds(least: float, most: float) -> tuple[float, float]:
+    """The nearest numbers outside with one significant digit, of themselves or of their distance: 17 … 38 → 10 … 40,
+    1963 … 2015 → 1960 … 2020, 44.89 … 45.05 → 44.8 … 45.1."""
+    apart = _unit(most - least)
+    low = max(_multiple(least, unit, math.floor) for unit in {_unit(least), apart})
+    high = min(_multiple(most, unit, math.ceil) for unit in {_unit(most), apart})
+    return low, high
+
+
+def _unit(value: float) -> float:
+    """Of its first digit; 0 where it has none that a schema keeps."""
+    return 0.0 if round(value, MOST_DECIMALS) == 0 else 10.0 ** math.floor(math.log10(abs(value)))
+
+
+def _multiple(value: float, unit: float, towards: Callable[[float], int]) -> float:
+    if unit == 0:
+        return 0.0 if round(value, MOST_DECIMALS) == 0 else value
+    return float(round(towards(round(value / unit, MOST_DECIMALS)) * unit, MOST_DECIMALS))

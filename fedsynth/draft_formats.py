@@ -18,7 +18,7 @@ NEARLY_ALL = 0.98  # of the cells must be readable
 FEWEST_FOR_BAD = 50  # cells, before any may be unreadable
 DATES = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%Y%m%d")
 CLOCKS = {" %H:%M:%S.%f": "second", " %H:%M:%S": "second", " %H:%M": "minute", "T%H:%M:%S.%f": "second",
-          "T%H:%M:%S": "second", "T%H:%M": "minute"}  # fmt: skip
+          "T%H:%M:%S": "second", "T%H:%M:%SZ": "second", "T%H:%M:%S.%fZ": "second", "T%H:%M": "minute"}  # fmt: skip
 AFFIX = r"(?P<affix>[€$£¥%]|EUR|USD|GBP|CHF|kr|zł)"
 WRITTEN = {  # how it is called in the schema → a whole cell, without what stands before or behind the number
     "1,234.5": re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[+-]?\d+\.\d+|[+-]?\d{1,3}"),

@@ -1,7 +1,7 @@
 """Whether a table is a panel: several rows for each of many people, in the order of some column.
 
-A column says whose rows they are if it is taken for an identifier and its values repeat, or if it is a number that is
-called like one. Another orders them if no person has the same value twice; where there are several such columns, the
+A column says whose rows they are if it is called like a key ('patient_id', not 'patient_class') and its values repeat;
+free text that repeats is nobody's. Another orders them if no person has the same value twice; where there are several such columns, the
 one with most values in common between people (months, visit numbers) does. What never changes within a person is
 static. All of this is a proposal, and public once it is shared, like the rest of a draft.
 """
@@ -16,7 +16,11 @@ import pandas as pd
 FEWEST_PEOPLE = 10
 FEWEST_ROWS = 1.5  # of a person, on average
 MOST_LENGTH = 24
-LIKE_A_KEY = re.compile(r"(^|[_ ])(id|nr|no|key|subject|patient|client|customer|person|account)([_ ]|$)", re.IGNORECASE)
+OWNERS = "subject|patient|client|customer|person|member|account"
+LIKE_A_KEY = re.compile(
+    rf"(^|[_ .-])(?i:id|nr|no|key|ref|mrn)$|[a-z](ID|Id|Nr|No)$|^(?i:({OWNERS})([_ ]?code)?)$"
+)
+LIKE_AN_IDENTIFIER = re.compile(r"(id|nr|num|number|key|code|ref|mrn)$", re.IGNORECASE)  # of columns never released
 TIMES = ("integer", "datetime")
 
 
@@ -56,9 +60,9 @@ def _repeats(cells: pd.Series) -> bool:
 
 
 def _is_key(name: str, column: dict[str, Any]) -> bool:
-    return column["kind"] == "identifier" or (
-        column["kind"] in ("integer", "categorical") and LIKE_A_KEY.search(name) is not None
-    )
+    if LIKE_A_KEY.search(name):
+        return column["kind"] in ("integer", "categorical", "identifier")
+    return column["kind"] == "identifier" and LIKE_AN_IDENTIFIER.search(name) is not None
 
 
 def _is_time(column: dict[str, Any], cells: pd.Series) -> bool:

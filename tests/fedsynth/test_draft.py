@@ -149,6 +149,13 @@ def test_na_among_codes_is_a_label_and_elsewhere_an_empty_cell_that_is_told() ->
         (["31/01/2020", "26/05/2023", "07/07/2021"], {"format": "%d/%m/%Y"}),
         (["01/31/2020", "05/26/2023", "07/07/2021"], {"format": "%m/%d/%Y"}),
         (["2020-03-05", "2020-11-20", "2020-07-07"], {"min": "2020-03-01", "max": "2020-11-30"}),
+        (
+            ["2020-03-01T10:30:00Z", "2021-01-02T03:04:05Z", "2023-05-06T11:31:59Z"],
+            {"kind": "datetime", "precision": "second", "format": "%Y-%m-%dT%H:%M:%SZ"},
+        ),
+        (["1963", "1999", "2015"], {"kind": "integer", "min": 1960, "max": 2020}),
+        (["44.8912", "45.0481", "44.95"], {"kind": "continuous", "min": 44.8, "max": 45.1}),
+        (["-0.5", "0.25", "120.125"], {"kind": "continuous", "min": -0.5, "max": 200.0}),
         (["1,5", "2,25", "13,75"], {"kind": "continuous", "written": "1,5", "min": 1.0, "max": 20.0, "decimals": 2}),
         (["1.234,5", "22.000,75", "13,75"], {"kind": "continuous", "written": "1.234,5", "max": 30000.0}),
         (["1,234", "22,000", "1,300"], {"kind": "integer", "written": "1,234.5", "min": 1000, "max": 30000}),
@@ -211,3 +218,13 @@ def test_what_is_no_table_is_a_sentence(tmp_path: Path, name: str, content: byte
     result = CliRunner().invoke(app, ["schema", "draft", str(tmp_path / name)])
     assert isinstance(result.exception, InputError), result.output
     assert says in str(result.exception)
+
+
+@pytest.mark.parametrize("name", ["account_length", "patient_class", "number", "job"])
+def test_a_column_is_not_whose_rows_they_are_because_it_repeats(name: str) -> None:
+    """Nor because a word in its name might name a person: the column would never be released."""
+    cells = [f"kind {n % 700}" if name == "job" else str(n % 90) for n in range(1_000 if name == "job" else 3_000)]
+    table = pd.DataFrame({name: cells, "y": ["a", "b"] * (len(cells) // 2)})
+    content = draft_schema(table, None)
+    assert "subject" not in content
+    assert "sequence" not in content
