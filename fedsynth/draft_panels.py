@@ -17,9 +17,7 @@ FEWEST_PEOPLE = 10
 FEWEST_ROWS = 1.5  # of a person, on average
 MOST_LENGTH = 24
 OWNERS = "subject|patient|client|customer|person|member|account"
-LIKE_A_KEY = re.compile(
-    rf"(^|[_ .-])(?i:id|nr|no|key|ref|mrn)$|[a-z](ID|Id|Nr|No)$|^(?i:({OWNERS})([_ ]?code)?)$"
-)
+LIKE_A_KEY = re.compile(rf"(^|[_ .-])(?i:id|nr|no|key|ref|mrn)$|[a-z](ID|Id|Nr|No)$|^(?i:({OWNERS})([_ ]?code)?)$")
 LIKE_AN_IDENTIFIER = re.compile(r"(id|nr|num|number|key|code|ref|mrn)$", re.IGNORECASE)  # of columns never released
 TIMES = ("integer", "datetime")
 

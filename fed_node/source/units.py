@@ -18,7 +18,7 @@ from fed_node.source.growing import Growing
 from fed_node.source.report import Findings, log_changes
 from fed_node.source.streamed import StreamedRows
 from synth.encoding.gathering import OwnedRows, gathered
-from synth.encoding.plain_cells import emptied
+from synth.encoding.plain_cells import BLANKS, emptied
 from synth.encoding.records import Codec, Records
 from synth.encoding.rows import Rows
 from synth.errors import InputError
@@ -100,4 +100,4 @@ def _owners(frame: pd.DataFrame, schema: Schema) -> tuple[pd.Series, np.ndarray]
     if schema.owner is None:
         return pd.Series([WHOLE] * len(frame), dtype="str"), np.ones(len(frame), dtype=bool)
     cells, empty = emptied(frame[schema.owner], schema.missing_values, ("False", "True"))
-    return cells.astype("str"), ~empty
+    return cells.astype("str").str.strip(BLANKS), ~empty

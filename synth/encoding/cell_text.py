@@ -14,7 +14,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from synth.encoding.fallbacks import Flaw, Kind
-from synth.encoding.plain_cells import Mask, emptied, text_of
+from synth.encoding.plain_cells import BLANKS, Mask, blanks_matter, emptied, text_of
 from synth.encoding.scales import Floats, Scale, scale_of
 from synth.encoding.time_cells import seconds_of
 from synth.schema import Boolean, Continuous, Datetime, DiscreteColumn, Integer, NumericColumn
@@ -27,13 +27,14 @@ A_REAL = "0.5"  # read along with every column, so that pandas reads all of them
 def read_labels(cells: pd.Series, column: DiscreteColumn, empty_texts: list[str]) -> tuple[Codes, list[Flaw]]:
     """Label codes, -1 for an undeclared one; such a label becomes `other` where that is declared."""
     truth = (column.false, column.true) if isinstance(column, Boolean) else ("False", "True")
-    cells, empty = emptied(cells, empty_texts, truth)
+    blanks = "" if blanks_matter(column.labels) else BLANKS
+    cells, empty = emptied(cells, empty_texts, truth, blanks)
     where, distinct = pd.factorize(cells, use_na_sentinel=True)
     code_of = {label: code for code, label in enumerate(column.labels)}
     if isinstance(column, Boolean) and is_bool_dtype(cells.dtype):
         code_of = {"False": 0, "True": 1}
     other = code_of[column.other] if not isinstance(column, Boolean) and column.other is not None else -1
-    codes = [_label_code(text_of(cell), code_of, other) for cell in distinct]
+    codes = [_label_code(text_of(cell).strip(blanks), code_of, other) for cell in distinct]
     values = np.array([*codes, len(column.labels)], dtype=np.int64)[where]  # factorize marks empty cells -1: the last
     remedy = "correct them, declare them, or declare an 'other' label"
     undeclared = Flaw(values < 0, Kind.UNDECLARED, "undeclared labels", remedy)

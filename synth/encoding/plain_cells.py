@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-from collections.abc import Sequence
+import string
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,17 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_object_dtype
 
 Mask = npt.NDArray[np.bool_]
 UNWRITABLE = "\N{REPLACEMENT CHARACTER}"  # fits no column
+BLANKS = string.whitespace  # around a text that mean nothing: columns of fixed width, and typing
 Objects = npt.NDArray[np.object_]
 LONGEST_BITS = 1 << 12  # a whole number beyond this is beyond every float; Python would not even write it out
 
 
-def emptied(cells: pd.Series, empty_texts: Sequence[str], truth: tuple[str, str]) -> tuple[pd.Series, Mask]:
+def emptied(
+    cells: pd.Series, empty_texts: Sequence[str], truth: tuple[str, str], blanks: str = BLANKS
+) -> tuple[pd.Series, Mask]:
     """The cells, texts where they were objects, with every spelling of 'empty' made NA; and where those are.
 
-    `truth` is how an untyped 'no' and 'yes' are written in this column.
+    `truth` is how an untyped 'no' and 'yes' are written in this column, `blanks` what may stand around 'empty'.
     """
     cells = as_plain(cells.reset_index(drop=True))
     if is_object_dtype(cells.dtype):
@@ -35,7 +39,14 @@ def emptied(cells: pd.Series, empty_texts: Sequence[str], truth: tuple[str, str]
         return cells, cells.isna().to_numpy(dtype=bool)
     spellings: list[Any] = as_numbers(empty_texts) if is_numeric_dtype(cells.dtype) else list(empty_texts)
     empty = (cells.isna() | cells.isin(spellings)).to_numpy(dtype=bool)
+    if not is_numeric_dtype(cells.dtype):
+        empty = empty | cells.str.strip(blanks).isin(spellings).to_numpy(dtype=bool)
     return cells.mask(empty), empty
+
+
+def blanks_matter(texts: Iterable[str]) -> bool:
+    """Whether one of these texts begins or ends with blanks, so that they must be compared as they are."""
+    return any(text != text.strip(BLANKS) for text in texts)
 
 
 def as_plain(cells: pd.Series) -> pd.Series:

@@ -10,6 +10,8 @@ from typing import Any
 import ibis
 import ibis.expr.datatypes as dt
 
+from synth.encoding.plain_cells import blanks_matter
+
 FEW = 64  # thresholds that are compared one after the other, in a tree
 Expression = Any  # Ibis has types for its expressions, but they are attached at run time
 
@@ -77,3 +79,11 @@ def tree(value: Expression, bounds: Sequence[Expression], leaves: Sequence[Any])
     middle = len(bounds) // 2
     below = tree(value, bounds[:middle], leaves[: middle + 1])
     return ibis.ifelse(value < bounds[middle], below, tree(value, bounds[middle + 1 :], leaves[middle + 1 :]))
+
+
+def empty_text(cell: Expression, empty_texts: list[str]) -> Expression:
+    """As `synth.encoding.plain_cells` has it, whose blanks are what Ibis strips."""
+    empty = cell.strip().isin(empty_texts).fill_null(False)
+    if blanks_matter(empty_texts):
+        empty = empty | cell.isin(empty_texts).fill_null(False)
+    return cell.isnull() | empty

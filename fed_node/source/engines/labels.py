@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import ibis
 
-from fed_node.source.engines.expressions import Expression, exactly, position, tree
+from fed_node.source.engines.expressions import Expression, empty_text, exactly, position, tree
 from fed_node.source.engines.forms import Form
 from fed_node.source.engines.numbers import empty_number, real_value, spelled_exactly
 from fed_node.source.engines.place import with_rule
 from synth.encoding.contingency import Ints
 from synth.encoding.fallbacks import Kind, rule_for
-from synth.encoding.plain_cells import text_of
+from synth.encoding.plain_cells import blanks_matter, text_of
 from synth.schema import Boolean, DiscreteColumn
 
 WHOLE = re.compile(r"-?\d+")
@@ -48,7 +48,7 @@ def label_place(cell: Expression, form: Form, column: DiscreteColumn, empty_text
     codes, found = _search(cell, form, column.labels, isinstance(column, Boolean))
     if found is None or not (form in (Form.TEXT, Form.TRUTH) or spelled_exactly(empty_texts)):
         return None
-    empty = _empty(cell, form, empty_texts)
+    empty = _empty(cell, form, column.labels, empty_texts)
     last, missing = len(column.labels) - 1, len(column.labels)
     flaws = {} if column.missing else {Kind.EMPTY: empty}
     empty_code = missing if column.missing else last
@@ -59,9 +59,11 @@ def label_place(cell: Expression, form: Form, column: DiscreteColumn, empty_text
     return Labelled(codes, found, empty, empty_code, undeclared_code, with_rule(column, flaws, "leave-out"))
 
 
-def _empty(cell: Expression, form: Form, empty_texts: list[str]) -> Expression:
-    if form is Form.TEXT:
+def _empty(cell: Expression, form: Form, labels: list[str], empty_texts: list[str]) -> Expression:
+    if form is Form.TEXT and blanks_matter(labels):
         return cell.isnull() | cell.isin(empty_texts).fill_null(False)
+    if form is Form.TEXT:
+        return empty_text(cell, empty_texts)
     return cell.isnull() if form is Form.TRUTH else empty_number(cell, real_value(cell, form), form, empty_texts)
 
 
@@ -69,7 +71,7 @@ def _search(cell: Expression, form: Form, labels: list[str], yes_or_no: bool) ->
     """The values of the engine that are labels, with their codes, and how they are found; None: not by the engine."""
     code_of = {label: code for code, label in enumerate(labels)}
     if form is Form.TEXT and all(label.isascii() for label in labels if WHOLE.fullmatch(label)):
-        text = _without_noughts(cell, labels)
+        text = _without_noughts(cell if blanks_matter(labels) else cell.strip(), labels)
         return code_of, lambda texts: position(texts, "string", text)
     if form is Form.TRUTH:
         known = {"False": 0, "True": 1} if yes_or_no else {k: v for k, v in code_of.items() if k in ("False", "True")}

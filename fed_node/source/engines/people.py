@@ -17,7 +17,7 @@ import numpy as np
 from fed_node.source.engines.compared import Compared
 from fed_node.source.engines.counting import fitting, place_of, places_of
 from fed_node.source.engines.dialects import Dialect
-from fed_node.source.engines.expressions import Expression, quoted
+from fed_node.source.engines.expressions import Expression, empty_text, quoted
 from fed_node.source.engines.forms import Form
 from fed_node.source.engines.opening import Opened, viewed
 from fed_node.source.engines.place import Place
@@ -149,7 +149,7 @@ def _owner(engine: Opened, layout: Layout) -> tuple[Expression, Expression] | No
     cell = engine.rows[name]
     match engine.forms[name]:
         case Form.TEXT:
-            return cell, cell.isnull() | cell.isin(empty_texts).fill_null(False)
+            return cell.strip(), empty_text(cell, empty_texts)
         case Form.WHOLE:
             spelled = [int(number) for number in as_numbers(empty_texts) if float(number).is_integer()]
             empty = cell.isnull() | (cell.isin(spelled).fill_null(False) if spelled else ibis.literal(False))

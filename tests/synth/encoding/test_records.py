@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from synth.encoding.records import Codec, Records
 from synth.errors import DataError, SchemaError
+from synth.plan import parse_schema
 from synth.schema import Boolean, Categorical, Column, Continuous, Datetime, Identifier, Integer, Schema
 from tests.synth.encoding.random_schemas import as_text, random_records, same, schemas
 
@@ -189,3 +190,13 @@ def test_take_and_concat_keep_rows_together() -> None:
     assert same(Records.concat([records.take(slice(0, 5)), records.take(np.arange(5, 20))]), records)
     assert same(records.take(order).take(np.argsort(order)), records)
     assert len(records.take(records.columns["b"] == 1)) == int(records.columns["b"].sum())
+
+
+def test_blanks_around_a_text_mean_nothing_unless_a_label_has_them() -> None:
+    """Columns of fixed width; otherwise a draft would declare labels that no cell of its own table fits."""
+    content: dict[str, Any] = {"columns": {"ward": {"kind": "categorical", "categories": ["A", "B"], "missing": True}}}
+    codes = Codec(parse_schema(content)).encode(pd.DataFrame({"ward": ["A ", " B", "A", "  ", "\tNA "]})).columns
+    assert codes["ward"].tolist() == [0, 1, 0, 2, 2]
+    content["columns"]["ward"]["categories"] = ["A ", "A", " "]
+    codes = Codec(parse_schema(content)).encode(pd.DataFrame({"ward": ["A ", "A", " ", ""]})).columns
+    assert codes["ward"].tolist() == [0, 1, 2, 3]
