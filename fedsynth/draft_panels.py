@@ -1,9 +1,9 @@
 """Whether a table is a panel: several rows for each of many people, in the order of some column.
 
 A column says whose rows they are if it is called like a key ('patient_id', not 'patient_class') and its values repeat;
-free text that repeats is nobody's. Another orders them if no person has the same value twice; where there are several such columns, the
-one with most values in common between people (months, visit numbers) does. What never changes within a person is
-static. All of this is a proposal, and public once it is shared, like the rest of a draft.
+free text that repeats is nobody's. Another orders them if no person has the same value twice; where there are several
+such columns, the one with most values in common between people (months, visit numbers) does. What never changes within
+a person is static. All of this is a proposal, and public once it is shared, like the rest of a draft.
 """
 
 from __future__ import annotations
